@@ -1,0 +1,1 @@
+#include "attic/old.hpp"

@@ -1,0 +1,3 @@
+#pragma once
+#include <mutex>
+#include "coord/port.hpp"

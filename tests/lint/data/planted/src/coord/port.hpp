@@ -1,0 +1,2 @@
+#pragma once
+#include <mutex>  // expect: purity

@@ -1,0 +1,2 @@
+#include "core/orphan.hpp"
+int nobody() { return 1; }

@@ -1,0 +1,1 @@
+struct socket_without_guard {};
