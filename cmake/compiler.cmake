@@ -12,7 +12,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_program(SLUICE_CCACHE ccache)
 if(SLUICE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${SLUICE_CCACHE})
+    # Paths below the source folder count as relative, so that another clone finds what this built.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${SLUICE_CCACHE})
 endif()
 
 set(SLUICE_SANITIZE "" CACHE STRING "Sanitizers to build with, for instance address,undefined")
