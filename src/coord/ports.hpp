@@ -71,4 +71,10 @@ public:
     virtual void watch(watcher changed) = 0;
 };
 
+/// The ports of one pool. They may be faces of one object.
+struct pool_ports {
+    std::shared_ptr<admission_port> admission;
+    std::shared_ptr<registry_port> registry;
+};
+
 }  // namespace sluice::coord

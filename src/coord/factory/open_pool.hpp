@@ -1,7 +1,6 @@
 // The only place that names concrete backends.
 #pragma once
 
-#include <memory>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -10,12 +9,6 @@
 #include "net/asio.hpp"
 
 namespace sluice::coord {
-
-/// The ports of one pool. They may be faces of one object.
-struct pool_ports {
-    std::shared_ptr<admission_port> admission;
-    std::shared_ptr<registry_port> registry;
-};
 
 /// Opens the pool behind `address` ("embedded"). `sink` outlives the ports; everything happens on
 /// `where`. `unavailable` for a backend that this build does not have.
