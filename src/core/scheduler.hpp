@@ -23,7 +23,10 @@
 //     "passed by" the granted one if the worker could ever hold it (peak_kv ≤ capacity). A ticket
 //     with passed_by ≥ max_bypass reserves (R5) at the moment it is passed over, before later ones
 //     are looked at. Low is owed (low_share n > 0) once n − 1 grants in a row went to other classes
-//     while low waited.
+//     while low waited. If, as a look begins, no unreserved worker that takes tickets has a free
+//     slot, only the tickets with a reservation are walked.
+//     why: reservation on its reserved worker, else hint on a hinted one, else bypass if any was
+//     passed over in the look, else low_share if low was owed and it is low, else in_order.
 //  R4 Place. A worker is open to a ticket if it is present, ready (or suspect with its trial open),
 //     not reserved for another, not avoided by the ticket, has a free slot and the memory:
 //       free slots = slots − |live permits of its epoch ∪ listed tokens|, and a free slot index;

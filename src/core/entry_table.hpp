@@ -1,0 +1,135 @@
+// Every ticket the scheduler knows, waiting or running, in one slab: an index is its name inside
+// the core. Blocks never move, freed indexes are used again, lists are threaded through the entries.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/inputs.hpp"
+
+namespace sluice::core {
+
+struct worker;
+
+using entry_index = std::uint32_t;
+inline constexpr entry_index no_entry = 0xffff'ffff;
+
+enum class entry_state : std::uint8_t { unused, waiting, running };
+enum class due_place : std::uint8_t { nowhere, near, far };
+
+/// Two neighbours in a list threaded through the entries.
+struct entry_links {
+    entry_index prev = no_entry;
+    entry_index next = no_entry;
+};
+
+struct entry {
+    ticket_id id;
+    std::uint64_t order = 0;
+    instant arrival;
+    /// Waiting: deadline. Running: expiry.
+    instant due;
+    bytes prompt_kv;
+    bytes peak_kv;
+    bytes queued_bytes;
+    tokens predicted;
+    /// Hinted workers, best first; most tickets have none.
+    std::unique_ptr<std::vector<worker_number>> hints;
+
+    // As a permit.
+    worker* where = nullptr;
+    worker_epoch epoch{};
+    fencing_token token{};
+    fencing_token old_token{};
+    instant granted_at;
+    instant deadline_before_grant;
+    /// Waiting: the worker kept for it, and the one it avoids while that one has no newer news.
+    worker* reserved = nullptr;
+    std::uint64_t avoid_news = 0;
+    worker_number avoid = no_worker;
+    std::uint32_t slot = 0;
+
+    std::uint32_t tenant = 0;
+    std::uint32_t passed_by = 0;
+    std::uint32_t due_slot = 0;
+    entry_links line;
+    entry_links due_line;
+    entry_links session_line;
+
+    entry_state state = entry_state::unused;
+    due_place due_where = due_place::nowhere;
+    priority cls = priority::normal;
+    priority level = priority::normal;
+    bool listed = false;
+    bool trial = false;
+};
+
+/// Head and tail of a list threaded through one entry_links member.
+template <entry_links entry::* Links>
+struct entry_list {
+    entry_index head = no_entry;
+    entry_index tail = no_entry;
+
+    bool empty() const { return head == no_entry; }
+
+    template <class Table>
+    void insert_before(Table& table, entry_index at, entry_index added) {
+        entry_links& links = table[added].*Links;
+        links.next = at;
+        links.prev = at == no_entry ? tail : (table[at].*Links).prev;
+        (links.prev == no_entry ? head : (table[links.prev].*Links).next) = added;
+        (at == no_entry ? tail : (table[at].*Links).prev) = added;
+    }
+    template <class Table>
+    void push_back(Table& table, entry_index added) {
+        insert_before(table, no_entry, added);
+    }
+    template <class Table>
+    void remove(Table& table, entry_index gone) {
+        entry_links& links = table[gone].*Links;
+        (links.prev == no_entry ? head : (table[links.prev].*Links).next) = links.next;
+        (links.next == no_entry ? tail : (table[links.next].*Links).prev) = links.prev;
+        links = {};
+    }
+};
+
+class entry_table {
+public:
+    entry& operator[](entry_index index) {
+        return x_blocks[index >> block_bits][index & block_mask];
+    }
+    const entry& operator[](entry_index index) const {
+        return x_blocks[index >> block_bits][index & block_mask];
+    }
+
+    /// `id` must be unknown.
+    entry_index create(ticket_id id);
+    void destroy(entry_index index);
+    std::optional<entry_index> find(ticket_id id) const;
+    std::size_t size() const { return x_by_id.size(); }
+    std::size_t memory_bytes() const;
+
+    template <class Visitor>
+    void for_each(Visitor&& visit) const {
+        for (const auto& [id, index] : x_by_id) {
+            visit(index);
+        }
+    }
+
+private:
+    static constexpr std::uint32_t block_bits = 10;
+    static constexpr std::uint32_t block_mask = (1U << block_bits) - 1;
+
+    struct id_hash : ticket_id_hash {
+        using is_avalanching = void;
+    };
+    boost::unordered_flat_map<ticket_id, entry_index, id_hash> x_by_id;
+    std::vector<std::unique_ptr<entry[]>> x_blocks;
+    std::vector<entry_index> x_free;
+    entry_index x_used = 0;
+};
+
+}  // namespace sluice::core

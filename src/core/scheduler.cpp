@@ -1,0 +1,66 @@
+#include "core/scheduler.hpp"
+
+#include <algorithm>
+
+#include "core/scheduler_state.hpp"
+
+namespace sluice::core {
+
+scheduler::scheduler(scheduler_config config) : x_state(std::make_unique<state>(config)) {}
+scheduler::~scheduler() = default;
+scheduler::scheduler(scheduler&&) noexcept = default;
+scheduler& scheduler::operator=(scheduler&&) noexcept = default;
+
+instant scheduler::step(instant now, const input& what, std::vector<decision>& out) {
+    state& s = *x_state;
+    s.out = &out;
+    s.now = std::max(s.now, now);
+    const bool moved = s.do_due_work();
+    std::visit([&s](const auto& happened) { s.apply(happened); }, what);
+    if (!s.has_due_work()) {
+        if (moved || !std::holds_alternative<tick>(what)) {
+            s.unlooked = s.workers.all().size();
+        }
+        s.look_and_grant();
+    }
+    if (const auto* submitted = std::get_if<ticket_submitted>(&what)) {
+        s.refuse_if_over_limit(submitted->what.id);
+    }
+    return s.has_due_work() ? s.now : s.next_wakeup();
+}
+
+void scheduler::reconfigure(const scheduler_config& config) {
+    state& s = *x_state;
+    s.config = config;
+    // The heartbeat may have become shorter: look at every report again.
+    s.stale_bound = s.now;
+}
+
+std::size_t scheduler::waiting() const {
+    return x_state->lines.size();
+}
+
+std::size_t scheduler::running() const {
+    return x_state->entries.size() - x_state->lines.size();
+}
+
+std::optional<worker_number> scheduler::find_worker(std::string_view id) const {
+    const worker* found = x_state->workers.find(id);
+    if (found == nullptr || !found->present) {
+        return std::nullopt;
+    }
+    return found->number;
+}
+
+std::string_view scheduler::worker_id(worker_number number) const {
+    const worker* found = x_state->workers.find(number);
+    return found == nullptr ? std::string_view() : std::string_view(found->id);
+}
+
+std::size_t scheduler::memory_bytes() const {
+    const state& s = *x_state;
+    return s.entries.memory_bytes() + s.deadlines.memory_bytes() + s.expiries.memory_bytes() +
+           s.workers.memory_bytes();
+}
+
+}  // namespace sluice::core
