@@ -1,13 +1,9 @@
 #include "app/config.hpp"
 
-#include <fmt/format.h>
-
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <utility>
 
+#include "app/cli_options.hpp"
 #include "app/config_reader.hpp"
 #include "app/config_table.hpp"
 
@@ -16,36 +12,7 @@ namespace sluice::app {
 namespace {
 
 /// No configuration is that long; a wrong path (a model, a trace) should not be parsed as one.
-constexpr std::uintmax_t largest_file = 4 * 1024 * 1024;
-
-std::expected<std::string, std::string> read_file(const std::string& path) {
-    std::error_code problem;
-    const auto status = std::filesystem::status(path, problem);
-    if (!std::filesystem::exists(status)) {
-        return std::unexpected(
-            fmt::format("{} does not exist; name the configuration with --config FILE", path)
-        );
-    }
-    if (std::filesystem::is_directory(status)) {
-        return std::unexpected(fmt::format("{} is a directory, not a file", path));
-    }
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
-    }
-    std::string text;
-    constexpr std::size_t piece = 64 * 1024;
-    while (file && text.size() <= largest_file) {
-        const std::size_t before = text.size();
-        text.resize(before + piece);
-        file.read(text.data() + before, piece);
-        text.resize(before + static_cast<std::size_t>(file.gcount()));
-    }
-    if (text.size() > largest_file) {
-        return std::unexpected(fmt::format("{} is larger than 4 MiB, no configuration is", path));
-    }
-    return text;
-}
+constexpr std::size_t largest_file = std::size_t{4} * 1024 * 1024;
 
 config_result finish(
     config::gateway_config config,
@@ -54,7 +21,7 @@ config_result finish(
 ) {
     for (const config_override& one : overrides) {
         if (!set_by_path(config, one.path, one.text, one.origin, report)) {
-            report.add_at({0, one.origin}, "", "names no setting of sluice.yaml");
+            report.add_at({0, 0, one.origin}, "", "names no setting of sluice.yaml");
         }
     }
     check_relations(config, report);
@@ -103,11 +70,11 @@ config_result load_config(
         config_report report;
         return finish({}, overrides, report);
     }
-    const auto text = read_file(*file);
-    if (!text) {
-        return std::unexpected(config_problems{text.error()});
+    const file_text read = read_whole_file(*file, largest_file);
+    if (!read.text) {
+        return std::unexpected(config_problems{read.problem});
     }
-    return read_config(*text, *file, overrides);
+    return read_config(*read.text, *file, overrides);
 }
 
 std::map<std::string, std::string> environment_names() {

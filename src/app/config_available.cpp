@@ -2,6 +2,7 @@
 // that brings the capability; until then asking for it is a problem, never a silent no-op.
 #include <fmt/format.h>
 
+#include "app/config_names.hpp"
 #include "app/config_reader.hpp"
 
 namespace sluice::app {
@@ -37,7 +38,7 @@ void check_pool(
     available.need(
         pool.kv.dtype < config::kv_dtype::fp8_ds_mla,
         path + ".kv.dtype",
-        "a scaled element type",
+        name_of(pool.kv.dtype),
         "fp16, bf16, fp8 and int8 are"
     );
     std::size_t index = 0;
@@ -46,7 +47,7 @@ void check_pool(
                            worker.probe == config::probe_kind::vllm ||
                            worker.probe == config::probe_kind::fixed;
         const std::string place = fmt::format("{}.workers[{}]", path, index++);
-        available.need(known, place + ".probe", "this probe", "auto, vllm and static are");
+        available.need(known, place + ".probe", name_of(worker.probe), "auto, vllm and static are");
         available.need(
             !worker.url.starts_with("https://"), place + ".url", "TLS to workers", "http:// is"
         );
@@ -65,7 +66,7 @@ void check_pool(
     available.need(
         pool.on_timeout.action == config::timeout_action::reject,
         path + ".on_timeout.action",
-        "another action than reject",
+        name_of(pool.on_timeout.action),
         "reject is"
     );
     const config::prediction_options& prediction = pool.prediction;
@@ -82,7 +83,7 @@ void check_pool(
         pool.routing == config::routing_rule::predicted_ttft ||
             pool.routing == config::routing_rule::least_loaded,
         path + ".routing",
-        "this rule",
+        name_of(pool.routing),
         "least_loaded is"
     );
 }
@@ -126,7 +127,7 @@ void check_availability(const config::gateway_config& config, config_report& rep
     available.need(
         config.body_priority == config::body_priority_mode::off,
         "body_priority",
-        "reading the body's priority",
+        name_of(config.body_priority),
         "off is"
     );
     available.need(!config.queue_hints, "queue_hints", "on", "off is");

@@ -1,21 +1,16 @@
 // How a member becomes a value_ref: by its type. Private to the table's sources.
 #pragma once
 
-#include <array>
 #include <map>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "app/config_field.hpp"
+#include "app/config_names.hpp"
 #include "app/config_table.hpp"
 
 namespace sluice::app {
-
-/// Names of an enum in the file, in the order of its enumerators; one specialisation an enum.
-template <class Enum>
-struct enum_names;
 
 void describe(config::tls_options& tls, section_visitor& visitor);
 void describe(config::limit_options& limits, section_visitor& visitor);

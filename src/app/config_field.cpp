@@ -125,6 +125,7 @@ std::string range_words(const field_info& info, Spell spell) {
 
 struct expectation_of {
     const field_info& info;
+    std::string_view got;
 
     std::string integer() const {
         if (info.min == 0 && info.max == quantity_limit) {
@@ -137,13 +138,12 @@ struct expectation_of {
     }
     std::string time() const {
         const auto spell = [](std::int64_t n) { return format_duration(duration(n)); };
-        return "a duration such as 30s" + (info.min > 1000 || info.max < quantity_limit
-                                               ? "," + range_words(info, spell)
-                                               : std::string());
+        return parse_duration(got) ? "a duration" + range_words(info, spell)
+                                   : "a duration such as 30s";
     }
     std::string size() const {
         const auto spell = [](std::int64_t n) { return format_bytes(bytes(n)); };
-        return "a size such as 64KiB" + (info.min > 1 ? "," + range_words(info, spell) : "");
+        return parse_bytes(got) ? "a size" + range_words(info, spell) : "a size such as 64KiB";
     }
 
     std::string operator()(std::string* /*text*/) const {
@@ -295,8 +295,8 @@ struct null_assigner {
 
 }  // namespace
 
-std::string expectation(const field_info& info, const value_ref& value) {
-    return std::visit(expectation_of{info}, value.kind);
+std::string expectation(const field_info& info, const value_ref& value, std::string_view got) {
+    return std::visit(expectation_of{info, got}, value.kind);
 }
 
 bool assign_text(const field_info& info, const value_ref& value, std::string_view text) {

@@ -102,8 +102,9 @@ public:
     virtual void field(const field_info& info, const value_ref& value) = 0;
 };
 
-/// What a value of this field looks like, for "expected …": "a duration such as 30s".
-std::string expectation(const field_info& info, const value_ref& value);
+/// What a value of this field looks like, for "expected …": "a duration such as 30s". Bounds are
+/// named for numbers, and for durations and sizes when `got` is one that breaks them.
+std::string expectation(const field_info& info, const value_ref& value, std::string_view got = {});
 
 /// Stores the scalar that `text` spells, or says nothing and stores nothing: false.
 bool assign_text(const field_info& info, const value_ref& value, std::string_view text);

@@ -17,7 +17,8 @@ namespace {
 struct map_entry {
     std::string key;
     YAML::Mark mark;
-    YAML::Node node;
+    YAML::Node node;  ///< Never assigned to: that would change the document, not the variable.
+    bool used = false;
 };
 
 std::string child_path(const std::string& path, std::string_view key) {
@@ -35,7 +36,11 @@ public:
     yaml_reader(std::string_view name, config_report& report) : x_name(name), x_report(report) {}
 
     config_place place(const YAML::Mark& mark) const {
-        return {mark.line + 1, fmt::format("{}:{}:{}", x_name, mark.line + 1, mark.column + 1)};
+        return {
+            mark.line + 1,
+            mark.column + 1,
+            fmt::format("{}:{}:{}", x_name, mark.line + 1, mark.column + 1)
+        };
     }
 
     /// `mark` is where the value's key stands: an empty value has no place of its own.
@@ -61,7 +66,11 @@ public:
             x_report.add_at(
                 where,
                 path,
-                fmt::format("expected {}, got {}", expectation(info, value), got(node, info))
+                fmt::format(
+                    "expected {}, got {}",
+                    expectation(info, value, node.IsScalar() ? node.Scalar() : std::string()),
+                    got(node, info)
+                )
             );
         }
     }
@@ -108,7 +117,7 @@ private:
                 );
                 continue;
             }
-            out.push_back({key, mark, pair.second});
+            out.push_back({key, mark, pair.second, false});
         }
         return out;
     }
@@ -157,9 +166,8 @@ public:
         x_known.push_back(info.key);
         const auto found = std::ranges::find(x_entries, info.key, &map_entry::key);
         if (found != x_entries.end()) {
-            const map_entry entry = *found;
-            x_entries.erase(found);
-            x_reader.read(entry.node, entry.mark, child_path(x_path, info.key), info, value);
+            found->used = true;
+            x_reader.read(found->node, found->mark, child_path(x_path, info.key), info, value);
         } else if (info.required) {
             x_report.add_at(
                 x_where,
@@ -172,6 +180,9 @@ public:
     /// What is left is unknown.
     void finish() {
         for (const map_entry& entry : x_entries) {
+            if (entry.used) {
+                continue;
+            }
             x_report.add_at(
                 x_reader.place(entry.mark),
                 user_key_path(x_path, entry.key),
@@ -222,7 +233,7 @@ public:
         } else if (value.is_scalar()) {
             found = true;
             stored = assign_text(info, value, x_text) || (x_text == "null" && assign_null(value));
-            expected = expectation(info, value);
+            expected = expectation(info, value, x_text);
         }
     }
 
@@ -280,7 +291,7 @@ bool set_by_path(
     if (!setter.found) {
         return false;
     }
-    report.remember(path, {0, origin});
+    report.remember(path, {0, 0, origin});
     if (!setter.stored) {
         report.add(
             path,

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/config_field.hpp"
@@ -14,7 +15,8 @@ namespace sluice::app {
 
 /// Where a value was written.
 struct config_place {
-    int line = 0;      ///< From 1; 0: not in the file.
+    int line = 0;  ///< From 1; 0: not in the file.
+    int column = 0;
     std::string text;  ///< "sluice.yaml:12:14", "SLUICE_LISTEN"
 };
 
@@ -37,7 +39,8 @@ private:
         std::string text;
     };
     std::map<std::string, config_place> x_places;
-    std::multimap<int, problem> x_problems;  ///< By line; equal lines keep their order.
+    std::multimap<std::pair<int, int>, problem>
+        x_problems;  ///< By line and column; equal ones keep their order.
 };
 
 /// Reads `yaml` over the values in `config`; `name` stands in places.

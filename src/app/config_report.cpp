@@ -52,7 +52,9 @@ void config_report::add_at(
     if (!path.empty() && (place.line > 0 || text.empty())) {
         text += (text.empty() ? "" : ": ") + path;
     }
-    x_problems.emplace(place.line, problem{path, text + ": " + std::string(words)});
+    x_problems.emplace(
+        std::pair(place.line, place.column), problem{path, text + ": " + std::string(words)}
+    );
 }
 
 bool config_report::spoiled(std::string_view path) const {
@@ -65,7 +67,7 @@ bool config_report::spoiled(std::string_view path) const {
 
 std::vector<std::string> config_report::lines() const {
     std::vector<std::string> out;
-    for (const auto& [line, one] : x_problems) {
+    for (const auto& [position, one] : x_problems) {
         out.push_back(one.text);
     }
     return out;

@@ -4,41 +4,6 @@
 
 namespace sluice::app {
 
-using namespace std::string_view_literals;
-
-template <>
-struct enum_names<config::half_close_policy> {
-    static constexpr std::array value{"abort"sv, "tolerate"sv};
-};
-template <>
-struct enum_names<config::request_class> {
-    static constexpr std::array value{"high"sv, "normal"sv, "low"sv};
-};
-template <>
-struct enum_names<config::admission_mode> {
-    static constexpr std::array value{"shared"sv, "local_queue"sv};
-};
-template <>
-struct enum_names<config::backend_loss> {
-    static constexpr std::array value{"refuse"sv, "local"sv};
-};
-template <>
-struct enum_names<config::permit_loss> {
-    static constexpr std::array value{"cut"sv, "keep"sv};
-};
-template <>
-struct enum_names<config::body_priority_mode> {
-    static constexpr std::array value{"off"sv, "higher_first"sv, "lower_first"sv};
-};
-template <>
-struct enum_names<config::log_level> {
-    static constexpr std::array value{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv};
-};
-template <>
-struct enum_names<config::log_format> {
-    static constexpr std::array value{"json"sv, "text"sv};
-};
-
 namespace {
 
 constexpr std::int64_t kib = 1024;

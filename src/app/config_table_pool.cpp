@@ -3,43 +3,6 @@
 
 namespace sluice::app {
 
-using namespace std::string_view_literals;
-
-template <>
-struct enum_names<config::kv_dtype> {
-    static constexpr std::array value{
-        "fp16"sv, "bf16"sv, "fp8"sv, "int8"sv, "fp8_ds_mla"sv, "int8_per_head"sv
-    };
-};
-template <>
-struct enum_names<config::kv_layout> {
-    static constexpr std::array value{"uniform"sv, "window_capped"sv};
-};
-template <>
-struct enum_names<config::probe_kind> {
-    static constexpr std::array value{
-        "auto"sv, "vllm"sv, "sglang"sv, "llamacpp"sv, "tgi"sv, "triton"sv, "nvml"sv, "static"sv
-    };
-};
-template <>
-struct enum_names<config::queue_order> {
-    static constexpr std::array value{"fair"sv, "deadline"sv, "fifo"sv};
-};
-template <>
-struct enum_names<config::timeout_action> {
-    static constexpr std::array value{"reject"sv, "fallback"sv, "answer"sv};
-};
-template <>
-struct enum_names<config::usage_mode> {
-    static constexpr std::array value{"count"sv, "inject"sv};
-};
-template <>
-struct enum_names<config::routing_rule> {
-    static constexpr std::array value{
-        "predicted_ttft"sv, "least_loaded"sv, "prefix"sv, "round_robin"sv
-    };
-};
-
 namespace {
 
 constexpr std::int64_t million = 1'000'000;
