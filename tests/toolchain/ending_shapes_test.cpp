@@ -1,5 +1,5 @@
-// How coroutines end before their last line: exceptions, cancellation, an io_context that goes away.
-// In every case each object that was constructed is destroyed once.
+// How coroutines end before their last line: exceptions, cancellation, an io_context that goes
+// away. In every case each object that was constructed is destroyed once.
 #include <gtest/gtest.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
