@@ -38,8 +38,8 @@ inline constexpr std::size_t retained_body_bytes = 4 << 20;
 /// How text becomes a number of tokens. The rule: code points from U+3000 on (CJK, kana, hangul,
 /// emoji) are one token each, every other text is `bytes_per_token` bytes of UTF-8 a token; the
 /// sum is rounded up. Token ids count exactly. JSON escapes count as what they stand for. Tool
-/// schemas and calls count as their JSON text. A picture, recording or file is a constant whatever
-/// its bytes, so a data URL is never counted as text.
+/// schemas and calls count as their JSON text. A content part that is a picture, recording or file
+/// is a constant, so its data URL is not counted as text.
 struct inspect_options {
     std::int64_t bytes_per_token = 4;  ///< ≥ 1
     tokens per_message{4};             ///< Role and separators of one chat message.
@@ -54,7 +54,7 @@ struct request_facts {
 
     bool stream = false;
     bool include_usage = false;        ///< stream_options.include_usage is true.
-    bool include_usage_given = false;  ///< … is stated, true or false (B11 case 3 is false).
+    bool include_usage_given = false;  ///< … is stated: true, false or null (B11 case 3).
     /// The value of stream_options, [begin, end); both 0 without the key.
     std::size_t stream_options_begin = 0;
     std::size_t stream_options_end = 0;

@@ -48,7 +48,7 @@ private:
     void put(edit change);
 
     std::string_view x_body;
-    const request_facts& x_facts;
+    request_facts x_facts;
     std::vector<edit> x_edits;
     std::vector<std::string_view> x_pieces;
 };

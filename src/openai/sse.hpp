@@ -5,8 +5,8 @@
 //  1. The events do not depend on how the stream is cut into reads (B15).
 //  2. Lines end with \n, \r\n or \r and with nothing else: U+0085 and U+2028 are content.
 //  3. An event that lies within one read in one data line is handed on without a copy.
-//  4. Memory is bounded by `limit` bytes an event; a larger event is skipped whole and counted in
-//     overflows().
+//  4. Memory is bounded by twice `limit`; an event with more data is skipped whole and counted in
+//     overflows(). Other lines count up to about that length, what follows in them is dropped.
 //  5. Never throws for any bytes (but bad_alloc).
 #pragma once
 
@@ -84,7 +84,6 @@ private:
     bool x_after_cr = false;   // the last byte was \r: a \n belongs to it
     bool x_at_start = true;    // a byte order mark may come
     bool x_skipping = false;   // the event is over the limit
-    bool x_line_lost = false;  // the current line is not kept, only its end is looked for
     bool x_delivered = false;  // x_data belongs to an event handed out: clear it first
     std::uint64_t x_overflows = 0;
 };

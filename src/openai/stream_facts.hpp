@@ -54,7 +54,7 @@ struct answer_facts {
     friend bool operator==(const answer_facts&, const answer_facts&) = default;
 };
 
-class answer_reader : private skim_sink {
+class answer_reader final : private skim_sink {
 public:
     explicit answer_reader(answer_format format);
 
