@@ -85,6 +85,20 @@ std::vector<std::string_view> words_of(std::string_view text) {
     return words;
 }
 
+/// CMake's comments as spaces.
+std::string without_comments(std::string_view cmake) {
+    std::string text(cmake);
+    for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at)) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        std::fill(
+            text.begin() + static_cast<std::ptrdiff_t>(at),
+            text.begin() + static_cast<std::ptrdiff_t>(end),
+            ' '
+        );
+    }
+    return text;
+}
+
 /// Reads the `sluice_room(name FOLDER f DEPS a b LIBS …)` lines; app is added, it sees everything.
 std::vector<room> read_rooms(std::string_view cmake) {
     std::vector<room> rooms;
@@ -249,7 +263,7 @@ void check_layers(const file_tree& tree, const source_map& sources, report& out)
         out.add("src/CMakeLists.txt", 0, "layer", "missing: the rooms are declared there");
         return;
     }
-    const std::vector<room> rooms = read_rooms(cmake->second);
+    const std::vector<room> rooms = read_rooms(without_comments(cmake->second));
     check_arrows(rooms, out);
     for (const auto& [path, text] : sources) {
         if (path.starts_with("src/")) {
