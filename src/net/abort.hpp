@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "base/units.hpp"
@@ -98,7 +99,7 @@ public:
 
 private:
     struct state;
-    state* x_state;  // shared with the pending wait; freed by whichever ends last
+    std::unique_ptr<state> x_state;
 };
 
 }  // namespace sluice::net

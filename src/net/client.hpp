@@ -48,6 +48,8 @@ public:
     /// Next piece of the body, framing removed; empty at the proper end. An end that the framing
     /// does not confirm is `protocol_error`. The view lives until the next call.
     task<result<std::string_view>> read_body();
+    /// Whether the proper end has been seen: the last read_body() view was the last one.
+    bool complete() const;
     /// Trailer fields of a chunked response, after the end.
     std::span<const header_field> trailers() const;
 
@@ -86,6 +88,7 @@ public:
     );
 
 private:
+    friend class upstream;
     struct impl;
     std::shared_ptr<impl> x_impl;
 };

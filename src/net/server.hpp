@@ -1,7 +1,11 @@
 // HTTP/1.1 server: one coroutine a connection, one `exchange` a request, handled by a function.
 //
 // Bounds: head size, body size (asked per request), connections, one write in flight a connection.
-// A malformed head is answered 400 (431 when too large) by the server itself and closes.
+// A malformed head is answered by the server itself, which then closes: 400; 431 too large, 408 too
+// slow, 417 an unknown expectation, 501 an unknown transfer coding, 505 an unknown version.
+// A response that starts while body bytes have not been read closes the connection after it.
+// A handler that throws, or returns without a response, is answered 500 (503 after abort_all());
+// if the response had started, the connection is cut without its proper end.
 // While the handler runs, the connection is watched: a reset always fires exchange::signal() with
 // `peer_gone`; a clean half-close does so unless `half_close::tolerate`. Bytes of a pipelined next
 // request are kept (bounded) and do not hide a later reset.
@@ -33,8 +37,17 @@ struct server_options {
     std::size_t connections = 20'000;  ///< Over all threads; one more is closed at once with 503.
     duration head_timeout = std::chrono::seconds(30);        ///< From first byte to end of head.
     duration keep_alive_timeout = std::chrono::seconds(75);  ///< Idle between requests.
-    duration write_timeout = std::chrono::seconds(60);  ///< A client that reads nothing for so long.
+    duration write_timeout =
+        std::chrono::seconds(60);  ///< A client that reads nothing for so long.
+    duration body_timeout =
+        std::chrono::seconds(60);  ///< No byte of an unfinished body for so long.
     half_close on_half_close = half_close::abort;
+    /// Body of the answers that the server gives itself (malformed head, connection limit, a handler
+    /// that failed), of type `error_type`. None: the reason as plain text. Called on any thread.
+    std::function<std::string(int status, std::string_view what)> error_body;
+    std::string error_type = "application/json";
+    /// Told what a handler threw; for a log. Called on any thread.
+    std::function<void(std::string_view what)> on_exception;
 };
 
 /// One request and its response. Used by its handler only, on the connection's strand.
@@ -72,6 +85,8 @@ public:
     virtual task<bool> flush() = 0;
     /// Ends the response properly.
     virtual task<bool> finish() = 0;
+    /// write(last) and finish() in one system call.
+    virtual task<bool> finish(std::string_view last) = 0;
 
     /// Whether a byte of the response has left (or begin()'s head was flushed).
     virtual bool response_started() const = 0;
