@@ -16,7 +16,7 @@ std::int64_t bucket_of(instant due) {
 
 void due_queue::put(std::size_t position, const node& value) {
     x_near[position] = value;
-    x_entries[value.index].due_slot = static_cast<std::uint32_t>(position);
+    x_entries[value.index].due_line.prev = static_cast<entry_index>(position);
 }
 
 void due_queue::sift_up(std::size_t position, const node& value) {
@@ -89,7 +89,7 @@ void due_queue::remove(entry_index index) {
             x_far.erase(at);
         }
     } else if (gone.due_where == due_place::near) {
-        const std::size_t position = gone.due_slot;
+        const std::size_t position = gone.due_line.prev;
         const node moved = x_near.back();
         x_near.pop_back();
         if (position < x_near.size()) {
@@ -100,6 +100,7 @@ void due_queue::remove(entry_index index) {
             refill();
         }
     }
+    gone.due_line = {};
     gone.due_where = due_place::nowhere;
 }
 

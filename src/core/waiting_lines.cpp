@@ -84,6 +84,12 @@ entry_index waiting_lines::walk::next() {
     }
     const entry_index found = *first;
     *first = entries[found].line.next;
+    if (*first != no_entry) {
+        // Mostly the next to be granted, and in a long queue not in any cache.
+        const auto* ahead = reinterpret_cast<const char*>(&entries[*first]);
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + 64);
+    }
     return found;
 }
 
