@@ -142,7 +142,9 @@ bool body_walker::take_bare(weigh mode) {
         return refuse("a value is expected here");
     }
     weigh_token(mode);
-    x_weight += mode == weigh::parts ? static_cast<std::int64_t>(text.size()) : 0;
+    if (mode == weigh::parts && text != "null") {
+        x_weight += static_cast<std::int64_t>(text.size());
+    }
     ++x_at;
     return true;
 }

@@ -1,5 +1,6 @@
 #include "openai/sse.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sluice::openai {
@@ -7,7 +8,7 @@ namespace sluice::openai {
 namespace {
 
 constexpr std::size_t max_name = 64;
-constexpr std::size_t line_slack = 16;  // more than a byte order mark and "data: "
+constexpr std::size_t line_slack = 16;  // more than a byte order mark and "event: "
 // Above this a buffer is given back after its event: one large event must not cost a connection
 // its memory for the rest of the stream.
 constexpr std::size_t retained_buffer = std::size_t{16} << 10;
@@ -88,7 +89,7 @@ void sse_reader::keep(std::string_view rest) {
         x_data.assign(x_view);
         x_has_data = true;
     }
-    const std::size_t room = x_limit + line_slack - x_line.size();
+    const std::size_t room = std::max(x_limit, max_name) + line_slack - x_line.size();
     x_line.append(rest.substr(0, room));
 }
 

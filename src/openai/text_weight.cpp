@@ -1,5 +1,7 @@
 #include "openai/text_weight.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -90,6 +92,18 @@ std::optional<escape> read_escape(std::string_view text) {
     }
 }
 
+/// The byte behind a backslash that makes an escape of two bytes.
+bool is_short_escape(char byte) {
+    static constexpr auto table = [] {
+        std::array<bool, 256> known{};
+        for (const char each : std::string_view("\"\\/bfnrt")) {
+            known[static_cast<unsigned char>(each)] = true;
+        }
+        return known;
+    }();
+    return table[static_cast<unsigned char>(byte)];
+}
+
 /// A block's backslashes as bits, its wide lead bytes as numbers.
 struct block_view {
     std::uint64_t backslashes;
@@ -177,6 +191,11 @@ bool count_text(std::string_view raw, text_count& count) {
         for (std::uint64_t bits = view.backslashes; bits != 0; bits &= bits - 1) {
             const std::size_t place = at + static_cast<std::size_t>(std::countr_zero(bits));
             if (place < resume) {
+                continue;
+            }
+            if (place + 1 < raw.size() && is_short_escape(raw[place + 1])) {
+                count.bytes -= 1;  // two bytes that stand for one
+                resume = place + 2;
                 continue;
             }
             const auto found = read_escape(raw.substr(place));
