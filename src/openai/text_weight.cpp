@@ -163,6 +163,35 @@ block_view view_block(const char* data) {
 
 #endif
 
+/// Whether eight bytes hold a backslash or anything that is not ASCII. (The zero-byte trick may
+/// also fire for the byte behind a hit, never without one.)
+bool is_special(std::uint64_t word) {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    const std::uint64_t backslashes = word ^ (ones * '\\');
+    return (((backslashes - ones) | word) & (ones * 0x80)) != 0;
+}
+
+/// True for short text that weighs its length and needs no closer look: names and words, the bulk
+/// of tool schemas, for which filling a block costs more than reading it.
+bool is_plain(std::string_view raw) {
+    const auto word_at = [&](std::size_t at) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, raw.data() + at, sizeof(word));
+        return word;
+    };
+    if (raw.size() < sizeof(std::uint64_t)) {
+        return std::ranges::none_of(raw, [](char byte) {
+            return byte == '\\' || static_cast<unsigned char>(byte) >= 0x80;
+        });
+    }
+    for (std::size_t at = 0; at + sizeof(std::uint64_t) < raw.size(); at += sizeof(std::uint64_t)) {
+        if (is_special(word_at(at))) {
+            return false;
+        }
+    }
+    return !is_special(word_at(raw.size() - sizeof(std::uint64_t)));
+}
+
 /// Replaces an escape's raw bytes in the count by what it stands for.
 void count_escape(const escape& found, text_count& count) {
     char bytes[4];
@@ -176,6 +205,9 @@ void count_escape(const escape& found, text_count& count) {
 
 bool count_text(std::string_view raw, text_count& count) {
     count.bytes += static_cast<std::int64_t>(raw.size());
+    if (raw.size() < block_bytes && is_plain(raw)) {
+        return true;
+    }
     std::size_t resume = 0;  // backslashes before it belong to an escape that was read
     for (std::size_t at = 0; at < raw.size(); at += block_bytes) {
         char padded[block_bytes];

@@ -635,7 +635,7 @@ TEST(inspect, reads_no_byte_behind_the_body) {
     ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
     std::string body = chat_with(R"("x":"\u65e5\n")");
     for (int i = 0; i < 300; ++i) {
-        body.insert(9, 1, 'm');
+        body.insert(10, 1, 'm');
         char* const begin = end - body.size();
         body.copy(begin, body.size());
         EXPECT_TRUE(inspect(chat, {begin, body.size()}).has_value());
