@@ -1,6 +1,8 @@
 // Shared by the tests of the room: a body in memory that ends where it ends.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <ostream>
 #include <string>
@@ -34,6 +36,19 @@ inline std::expected<request_facts, bad_request> inspect_exact(
 inline std::string chat_with(std::string_view members) {
     return R"({"model":"m",)" + std::string(members) +
            R"(,"messages":[{"role":"user","content":"hi"}]})";
+}
+
+inline request_facts facts_of(endpoint_kind kind, std::string_view body) {
+    const auto facts = inspect_exact(kind, body);
+    EXPECT_TRUE(facts.has_value()) << body.substr(0, 300) << "\n"
+                                   << (facts ? "" : facts.error().message);
+    return facts.value_or(request_facts{});
+}
+
+inline std::string param_of(endpoint_kind kind, std::string_view body) {
+    const auto facts = inspect_exact(kind, body);
+    EXPECT_FALSE(facts.has_value()) << body;
+    return facts ? "accepted" : facts.error().param;
 }
 
 }  // namespace sluice::openai
