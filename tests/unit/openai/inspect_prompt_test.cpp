@@ -111,13 +111,13 @@ TEST(inspect_prompt, B29_pictures_are_a_constant) {
 }
 
 TEST(inspect_prompt, B29_a_message_cannot_hide_as_a_picture) {
-    const std::string text(4000, 'x');
-    EXPECT_GE(chat_tokens(R"([{"type":"image_url","content":")" + text + "\"}]"), 1000);
-    EXPECT_GE(chat_tokens(R"([{"image_url":"","content":")" + text + "\"}]"), 1000);
+    const std::string text(8000, 'x');
+    EXPECT_GE(chat_tokens(R"([{"type":"image_url","content":")" + text + "\"}]"), 2000);
+    EXPECT_GE(chat_tokens(R"([{"image_url":"","content":")" + text + "\"}]"), 2000);
     // A part that says it is text is read as text by the engine, whatever else it carries.
     EXPECT_GE(
         chat_tokens(R"([{"content":[{"image_url":"","type":"text","text":")" + text + "\"}]}]"),
-        1000
+        2000
     );
 }
 
