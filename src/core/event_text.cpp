@@ -257,32 +257,43 @@ std::string to_line(instant now, const input& what) {
 }
 
 std::string to_line(const decision& what, const scheduler& who) {
+    using enum decision_kind;
+    const decision_kind kind = what.kind;
+    const bool placed = kind == granted || kind == adopted;
+    const bool permitted = placed || kind == released || kind == lost || kind == requeued;
+    const bool of_worker = kind == worker_suspect || kind == worker_ready;
     line_writer out;
-    out.word(to_string(what.kind));
-    const bool of_worker =
-        what.kind == decision_kind::worker_suspect || what.kind == decision_kind::worker_ready;
+    out.word(to_string(kind));
     if (!of_worker) {
         out.ticket(what.ticket);
     }
-    if (what.worker != no_worker) {
+    if (permitted || of_worker) {
         out.text("worker", escape_name(who.worker_id(what.worker))).field("epoch", what.epoch);
     }
-    if (what.kind == decision_kind::granted || what.kind == decision_kind::adopted) {
+    if (placed) {
         out.field("slot", what.slot);
     }
-    out.field("token", what.token).field("peak", what.peak_kv);
-    out.field("key", what.order_key, std::uint64_t{0});
+    if (permitted) {
+        out.field("token", what.token);
+    }
+    if (placed) {
+        out.field("peak", what.peak_kv).field("key", what.order_key, std::uint64_t{0});
+    }
     out.text("why", what.why == decision_why::none ? "" : to_string(what.why));
-    if (what.kind == decision_kind::released) {
+    if (kind == released) {
         out.text("outcome", to_string(what.outcome));
     }
-    if (what.kind == decision_kind::call_failed) {
+    if (kind == call_failed) {
         out.text("failure", to_string(what.failure));
     }
-    out.field("waited", what.waited, duration::zero());
-    out.field("passed_by", what.passed_by, 0U);
-    out.field("retry_after", what.retry_after, duration::zero());
-    out.field("queue", what.queue_length, 0U);
+    if (kind == granted || kind == timed_out) {
+        out.field("waited", what.waited, duration::zero());
+        out.field("passed_by", what.passed_by, 0U);
+    }
+    if (kind == rejected || kind == timed_out) {
+        out.field("retry_after", what.retry_after, duration::zero());
+        out.field("queue", what.queue_length, 0U);
+    }
     return out.take();
 }
 

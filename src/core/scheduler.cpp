@@ -31,7 +31,10 @@ instant scheduler::step(instant now, const input& what, std::vector<decision>& o
 
 void scheduler::reconfigure(const scheduler_config& config) {
     state& s = *x_state;
+    // Forgotten workers have raised the floor: their tokens must not come back.
+    const fencing_token floor = std::max(s.config.token_floor, config.token_floor);
     s.config = config;
+    s.config.token_floor = floor;
     // The heartbeat may have become shorter: look at every report again.
     s.stale_bound = s.now;
 }

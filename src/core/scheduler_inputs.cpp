@@ -15,9 +15,9 @@ priority aged(priority cls, duration age, duration ageing) {
     return static_cast<priority>(std::max<std::int64_t>(level, 0));
 }
 
-/// "Now or never" (a wait of zero) still sees the look of its own step.
+/// "Now or never" (a wait of zero) still sees the look of its own step; no sum overflows.
 duration at_least_a_moment(duration given) {
-    return std::max(given, duration(1));
+    return std::clamp(given, duration(1), duration(quantity_limit));
 }
 
 }  // namespace
@@ -133,9 +133,9 @@ void scheduler::state::refuse_if_over_limit(ticket_id id) {
     if (!index || entries[*index].state != entry_state::waiting) {
         return;
     }
-    const duration again = retry_after();
     end_waiting(*index);
-    decide(decision_kind::rejected, decision_why::queue_full, entries[*index]).retry_after = again;
+    decision& told = decide(decision_kind::rejected, decision_why::queue_full, entries[*index]);
+    told.retry_after = retry_after();
     finish(*index);
 }
 
@@ -220,15 +220,23 @@ void scheduler::state::apply(const permit_requeued& what) {
     back.where = nullptr;
     back.old_token = {};
     back.due = back.deadline_before_grant + (now - back.granted_at);
-    back.level = aged(back.cls, now - back.arrival, config.ageing);
+    back.level = std::min(back.level, aged(back.cls, now - back.arrival, config.ageing));
     start_waiting(index);
+}
+
+/// Whether a live permit of the worker has this token, now or before its adoption.
+bool scheduler::state::goes_by(const worker& which, fencing_token token) {
+    return std::ranges::any_of(which.by_slot, [&](entry_index index) {
+        return index != no_entry && token != fencing_token{} &&
+               (entries[index].token == token || entries[index].old_token == token);
+    });
 }
 
 void scheduler::state::apply(const permit_adopted& what) {
     worker* onto = workers.find(what.worker);
     const bool open_slot = onto != nullptr && onto->present && onto->epoch == what.epoch &&
                            what.slot < onto->slots && onto->by_slot[what.slot] == no_entry &&
-                           !entries.find(what.what.id) &&
+                           !entries.find(what.what.id) && !goes_by(*onto, what.old_token) &&
                            std::ranges::none_of(
                                onto->known_ghosts,
                                [&](const worker::ghost& one) {
@@ -273,6 +281,7 @@ void scheduler::state::finish(entry_index index) {
     session->second.remove(entries, index);
     if (session->second.empty()) {
         sessions.erase(session);
+        std::erase(lost_sessions, gone.id.session);
     }
     entries.destroy(index);
 }

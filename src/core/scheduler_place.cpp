@@ -70,8 +70,9 @@ private:
 }  // namespace
 
 void scheduler::state::look_and_grant() {
-    unlooked = std::min(unlooked, workers.open_count());
     while (look_once()) {
+        // Others head the queue now: none of them has seen the workers of earlier looks.
+        unlooked = workers.all().size();
     }
 }
 
@@ -115,6 +116,7 @@ bool scheduler::state::look_once() {
     }
     if (search_truncated) {
         workers.cursor = search_end;
+        unlooked = std::min(unlooked, workers.open_count());
         unlooked = unlooked > max_looked ? unlooked - max_looked : 0;
     } else {
         unlooked = 0;
@@ -255,8 +257,9 @@ instant scheduler::state::fits_at(const worker& which, const entry& newcomer) co
     for (const entry_index index : which.by_slot) {
         if (index != no_entry) {
             const entry& one = entries[index];
-            const duration length = one.predicted.count() * pace;
-            ends.push_back({one.granted_at + length, one.slot, one.peak_kv});
+            // As tokens of a µs each the product saturates instead of wrapping.
+            const tokens length = one.predicted * pace.count();
+            ends.push_back({one.granted_at + duration(length.count()), one.slot, one.peak_kv});
         }
     }
     std::ranges::sort(ends, [](const end& a, const end& b) {

@@ -34,6 +34,7 @@ struct scheduler::state {
 
     using session_list = entry_list<&entry::session_line>;
     boost::unordered_flat_map<session_id, session_list> sessions;
+    /// Each has tickets or permits left.
     std::deque<session_id> lost_sessions;
 
     std::vector<entry_index> reserved;  ///< Tickets that hold a reservation.
@@ -52,8 +53,10 @@ struct scheduler::state {
     bool has_due_work();
     bool do_due_work();
     bool move_one();
-    bool expire_one_stale_worker();
-    bool end_one_of_lost_session();
+    instant stale_at(const worker& which) const { return which.report_at + 3 * config.heartbeat; }
+    bool is_stale(const worker& which) const { return which.reports && stale_at(which) <= now; }
+    worker* stale_worker();
+    void end_one_of_lost_session();
     instant next_wakeup();
 
     // Inputs (scheduler_inputs.cpp, scheduler_workers.cpp)
@@ -74,6 +77,7 @@ struct scheduler::state {
     void relist(worker& which);
     void open_trial(worker& which);
     entry_index held(ticket_id id, fencing_token token);
+    bool goes_by(const worker& which, fencing_token token);
     entry_index make_entry(const ticket& what);
     void start_waiting(entry_index index);
     void refuse_if_over_limit(ticket_id id);
@@ -84,6 +88,7 @@ struct scheduler::state {
     void end_trial(worker& which, const entry& of, release_outcome how);
     void finish(entry_index index);
     void suspect(worker& which, decision_why why);
+    void announce(const worker& which, decision_kind kind, decision_why why);
     void lose_reservation(worker& which);
 
     // Placing (scheduler_place.cpp)

@@ -6,7 +6,7 @@
 namespace sluice::core {
 
 bool scheduler::state::has_due_work() {
-    return expiries.next() <= now || stale_bound <= now || deadlines.next() <= now ||
+    return expiries.next() <= now || stale_worker() != nullptr || deadlines.next() <= now ||
            !lost_sessions.empty() || lines.next_promotion(config.ageing) <= now;
 }
 
@@ -28,7 +28,8 @@ bool scheduler::state::move_one() {
         finish(index);
         return true;
     }
-    if (stale_bound <= now && expire_one_stale_worker()) {
+    if (worker* const stale = stale_worker()) {
+        suspect(*stale, decision_why::report_stale);
         return true;
     }
     if (deadlines.next() <= now) {
@@ -41,7 +42,8 @@ bool scheduler::state::move_one() {
         return true;
     }
     if (!lost_sessions.empty()) {
-        return end_one_of_lost_session();
+        end_one_of_lost_session();
+        return true;
     }
     const entry_index promoted = lines.due_promotion(now, config.ageing);
     if (promoted == no_entry) {
@@ -51,31 +53,27 @@ bool scheduler::state::move_one() {
     return true;
 }
 
-bool scheduler::state::expire_one_stale_worker() {
-    const duration patience = 3 * config.heartbeat;
+/// The first worker that would be granted something on a stale report; nullptr: there is none.
+worker* scheduler::state::stale_worker() {
+    if (stale_bound > now) {
+        return nullptr;
+    }
     instant next = never;
     for (const auto& one : workers.all()) {
-        if (!one->present || !one->reports || one->state != worker_state::ready) {
+        if (!one->reports || !one->takes_tickets()) {
             continue;
         }
-        const instant stale_at = one->report_at + patience;
-        if (stale_at <= now) {
-            suspect(*one, decision_why::report_stale);
-            return true;
+        if (is_stale(*one)) {
+            return one.get();
         }
-        next = std::min(next, stale_at);
+        next = std::min(next, stale_at(*one));
     }
     stale_bound = next;
-    return false;
+    return nullptr;
 }
 
-bool scheduler::state::end_one_of_lost_session() {
-    const auto found = sessions.find(lost_sessions.front());
-    if (found == sessions.end()) {
-        lost_sessions.pop_front();
-        return !lost_sessions.empty() && end_one_of_lost_session();
-    }
-    const entry_index index = found->second.head;
+void scheduler::state::end_one_of_lost_session() {
+    const entry_index index = sessions.find(lost_sessions.front())->second.head;
     entry& gone = entries[index];
     if (gone.state == entry_state::waiting) {
         end_waiting(index);
@@ -86,10 +84,6 @@ bool scheduler::state::end_one_of_lost_session() {
         end_trial(*gone.where, gone, release_outcome::aborted);
     }
     finish(index);
-    if (!sessions.contains(lost_sessions.front())) {
-        lost_sessions.pop_front();
-    }
-    return true;
 }
 
 instant scheduler::state::next_wakeup() {

@@ -20,7 +20,6 @@ void scheduler::state::apply(const worker_joined& what) {
     }
     joined.last_token = std::max({joined.last_token, what.max_token, config.token_floor});
     if (!fresh) {
-        joined.reports = what.reports;
         workers.refresh(joined);
         return;
     }
@@ -78,7 +77,9 @@ void scheduler::state::apply(const worker_probed& what) {
 }
 
 void scheduler::state::apply(const worker_reported& what) {
-    take_report(*what.what);
+    if (what.what != nullptr) {
+        take_report(*what.what);
+    }
 }
 
 void scheduler::state::take_report(const report& what) {
@@ -88,9 +89,11 @@ void scheduler::state::take_report(const report& what) {
         return;
     }
     named->report_number = what.number;
-    named->report_at = now - std::max(what.age, duration::zero());
+    named->report_at = now - std::clamp(what.age, duration::zero(), duration(quantity_limit));
     named->headroom = what.headroom;
-    named->capacity = what.kv_capacity;
+    if (what.kv_capacity > bytes::zero()) {
+        named->capacity = what.kv_capacity;
+    }
     named->running = what.running;
     named->waiting = what.waiting;
     named->kv_used = what.kv_used;
@@ -99,9 +102,12 @@ void scheduler::state::take_report(const report& what) {
     std::ranges::sort(named->listed);
     const auto repeated = std::ranges::unique(named->listed);
     named->listed.erase(repeated.begin(), repeated.end());
+    if (!named->listed.empty()) {
+        named->last_token = std::max(named->last_token, named->listed.back());
+    }
     ++named->news;
     relist(*named);
-    stale_bound = std::min(stale_bound, named->report_at + 3 * config.heartbeat);
+    stale_bound = std::min(stale_bound, stale_at(*named));
     open_trial(*named);
 }
 
@@ -184,8 +190,9 @@ void scheduler::state::detach(entry_index index) {
 }
 
 void scheduler::state::open_trial(worker& which) {
-    if (which.state == worker_state::suspect && !which.trial_running) {
+    if (which.state == worker_state::suspect && !which.trial_running && !is_stale(which)) {
         which.trial_open = true;
+        stale_bound = which.reports ? std::min(stale_bound, stale_at(which)) : stale_bound;
     }
     workers.refresh(which);
 }
@@ -195,17 +202,20 @@ void scheduler::state::end_trial(worker& which, const entry& of, release_outcome
         return;
     }
     which.trial_running = false;
-    if (how == release_outcome::ok && which.state == worker_state::suspect) {
+    if (!which.present || which.state != worker_state::suspect) {
+        return;
+    }
+    if (how == release_outcome::ok) {
         which.state = worker_state::ready;
         if (which.reports) {
-            stale_bound = std::min(stale_bound, which.report_at + 3 * config.heartbeat);
+            stale_bound = std::min(stale_bound, stale_at(which));
         }
-        decide(decision_kind::worker_ready, decision_why::none, of);
+        announce(which, decision_kind::worker_ready, decision_why::none);
     } else if (how == release_outcome::failed || how == release_outcome::hung) {
         which.trial_open = false;
-        decide(decision_kind::worker_suspect, decision_why::trial_failed, of);
+        announce(which, decision_kind::worker_suspect, decision_why::trial_failed);
     } else {
-        which.trial_open = true;
+        open_trial(which);
     }
     workers.refresh(which);
 }
@@ -214,8 +224,12 @@ void scheduler::state::suspect(worker& which, decision_why why) {
     which.state = worker_state::suspect;
     which.trial_open = false;
     lose_reservation(which);
+    announce(which, decision_kind::worker_suspect, why);
+}
+
+void scheduler::state::announce(const worker& which, decision_kind kind, decision_why why) {
     decision& told = out->emplace_back();
-    told.kind = decision_kind::worker_suspect;
+    told.kind = kind;
     told.why = why;
     told.worker = which.number;
     told.epoch = which.epoch;

@@ -46,6 +46,11 @@ bytes worker::free_memory_for(const entry& newcomer) const {
 }
 
 bool worker::has_memory_for(const entry& newcomer) const {
+    // Alone it needs its peak and no more. The row, rounded up, would refuse for ever what fits.
+    const bool empty = in_use() == 0 && running == 0 && waiting == 0;
+    if (reports && empty && newcomer.peak_kv <= headroom.front()) {
+        return true;
+    }
     return need_of(newcomer) <= free_memory_for(newcomer);
 }
 
