@@ -100,6 +100,7 @@ task<bool> connection::read_head() {
         }
         if (x_timed_out && x_phase == phase::in_head) {
             co_await refuse(408, "the head of the request did not arrive in time");
+            co_return false;
         }
         const bool stopping = x_phase == phase::idle && (x_close || x_home->common().stopping);
         if (x_input != input_end::none || x_timed_out || stopping) {

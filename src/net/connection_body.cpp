@@ -23,7 +23,10 @@ void connection::begin_body() {
     x_body_size = 0;
     x_body_started = false;
     x_body_done = !x_parser.expects_body();
-    if (!x_body_done && x_head.content_length && current().size() >= *x_head.content_length) {
+    // After "Expect: 100-continue" it is open whether the next bytes are the body, until it is asked
+    // for; a refusal without asking closes.
+    if (!x_body_done && !x_head.expect_continue && x_head.content_length &&
+        current().size() >= *x_head.content_length) {
         x_body = current().view().substr(0, *x_head.content_length);
         current().consume(x_body.size());
         x_body_done = true;
@@ -32,7 +35,7 @@ void connection::begin_body() {
 
 /// A body that the handler did not want: whether the connection stays in step without it.
 bool connection::skip_body() {
-    if (!x_head.chunked || x_body_started || current().empty()) {
+    if (!x_head.chunked || x_head.expect_continue || x_body_started || current().empty()) {
         return false;
     }
     const body_step step = x_parser.parse_body(current().data(), current().size());
