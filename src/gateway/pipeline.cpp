@@ -1,0 +1,414 @@
+#include "gateway/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include "gateway/forward_fields.hpp"
+#include "gateway/relay.hpp"
+#include "gateway/reply.hpp"
+#include "gateway/request_labels.hpp"
+#include "gateway/routes.hpp"
+#include "gateway/worker_watch.hpp"
+#include "net/await_elsewhere.hpp"
+#include "openai/rewrite.hpp"
+
+namespace sluice::gateway {
+
+namespace {
+
+/// Adds `amount` to a shared sum while it lives.
+template <class Number>
+class counted {
+public:
+    counted(std::atomic<Number>& in, Number amount) : x_in(in), x_amount(amount) {
+        x_in.fetch_add(amount, std::memory_order_relaxed);
+    }
+    ~counted() { x_in.fetch_sub(x_amount, std::memory_order_relaxed); }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+
+private:
+    std::atomic<Number>& x_in;
+    Number x_amount;
+};
+
+class in_flight {
+public:
+    explicit in_flight(obs::gauge& in) : x_in(in) { x_in.add(1); }
+    ~in_flight() { x_in.add(-1); }
+    in_flight(const in_flight&) = delete;
+    in_flight& operator=(const in_flight&) = delete;
+
+private:
+    obs::gauge& x_in;
+};
+
+/// A request for a model, from its head to its log line.
+class model_call {
+public:
+    model_call(hall& in, net::exchange& with, openai::endpoint_kind endpoint)
+        : x_in(in), x_with(with), x_endpoint(endpoint) {}
+
+    net::task<void> run();
+
+private:
+    using labels_or_error = std::expected<request_labels, openai::bad_request>;
+
+    void name_it();
+    net::task<bool> inspect();
+    net::task<bool> find_pool();
+    net::task<bool> admit();
+    net::task<bool> take_answer(admission_hub::answer answer);
+    net::task<void> forward();
+    net::task<bool> attempt(const net::request_out& request, request_clock& clock, bool last);
+    coord::submission ticket() const;
+    net::task<void> refuse(failure what) {
+        return answer_failure(x_with, x_in, x_record, std::move(what));
+    }
+
+    hall& x_in;
+    net::exchange& x_with;
+    openai::endpoint_kind x_endpoint;
+    request_record x_record;
+    std::string_view x_body;
+    openai::request_facts x_facts;
+    request_labels x_labels;
+    const model_target* x_target = nullptr;
+    admission_cost x_cost;
+    permit_lease x_lease;
+};
+
+net::task<void> model_call::run() {
+    const counted<std::int64_t> here(x_in.running, 1);
+    name_it();
+    if (co_await inspect() && co_await find_pool()) {
+        const in_flight shown(x_target->to->meters.inflight);
+        if (co_await admit()) {
+            co_await forward();
+        }
+    }
+    // A client that left while we spoke, or a handler's early end, still has its line.
+    conclude(x_record, x_in);
+}
+
+void model_call::name_it() {
+    if (const auto given = usable_request_id(x_with.request())) {
+        x_record.id = *given;
+        return;
+    }
+    random_source& ids = x_in.thread(x_with.thread_index()).ids;
+    const std::uint64_t high = ids.next();
+    x_record.id = make_request_id(high, ids.next());
+}
+
+/// Reads head and body. False: answered.
+net::task<bool> model_call::inspect() {
+    if (x_in.draining.load(std::memory_order_relaxed)) {
+        co_await refuse(
+            {.why = openai::reason::draining,
+             .message = "this gateway is shutting down; retry, another one will answer"}
+        );
+        co_return false;
+    }
+    auto labels = read_labels(x_with.request());
+    if (!labels) {
+        co_await refuse(
+            {.why = openai::reason::bad_request,
+             .message = std::move(labels.error().message),
+             .param = std::move(labels.error().param)}
+        );
+        co_return false;
+    }
+    x_labels = *std::move(labels);
+    x_record.tenant = x_labels.tenant;
+    const bytes limit = x_in.config.limits.body_bytes;
+    const auto body = co_await x_with.read_body(limit);
+    if (!body) {
+        if (body.error().code == errc::limit_exceeded) {
+            co_await refuse(
+                {.why = openai::reason::body_too_large,
+                 .message = fmt::format(
+                     "the body is larger than {} bytes (limits.body_bytes); send less",
+                     limit.count()
+                 )}
+            );
+            co_return false;
+        }
+        if (x_with.signal().aborted()) {
+            x_record.outcome = openai::reason::client_gone;
+            x_record.status = 499;
+            co_return false;
+        }
+        co_await refuse({.why = openai::reason::bad_request, .message = body.error().message});
+        co_return false;
+    }
+    x_body = *body;
+    auto facts = openai::inspect(x_endpoint, x_body);
+    if (!facts) {
+        co_await refuse(
+            {.why = openai::reason::bad_request,
+             .message = std::move(facts.error().message),
+             .param = std::move(facts.error().param)}
+        );
+        co_return false;
+    }
+    x_facts = *std::move(facts);
+    x_record.model = x_facts.model;
+    x_record.stream = x_facts.stream;
+    x_record.prompt_estimate = x_facts.prompt;
+    co_return true;
+}
+
+/// From the model's name to the pool, and what the request costs there. False: answered.
+net::task<bool> model_call::find_pool() {
+    const auto found = x_in.models.find(std::string_view(x_facts.model));
+    if (found == x_in.models.end()) {
+        co_await refuse(
+            {.why = openai::reason::model_not_found,
+             .message = fmt::format(
+                 "no pool serves the model '{}'; GET /v1/models lists those that are served",
+                 x_facts.model
+             ),
+             .param = "model"}
+        );
+        co_return false;
+    }
+    x_target = &found->second;
+    x_record.in = x_target->to;
+    if (!x_labels.class_given && x_facts.priority) {
+        x_labels.cls = class_of(*x_facts.priority, x_in.config.body_priority);
+    }
+    x_record.cls = x_labels.cls;
+    const cost_rules rules = x_target->to->rules();
+    if (rules.context && x_facts.longest_prompt > *rules.context) {
+        co_await refuse(
+            {.why = openai::reason::too_large,
+             .message = fmt::format(
+                 "the prompt has about {} tokens, the context of pool '{}' is {}; shorten it",
+                 x_facts.longest_prompt.count(),
+                 x_target->to->options.name,
+                 rules.context->count()
+             )}
+        );
+        co_return false;
+    }
+    x_cost = cost_of(x_facts, rules);
+    co_return true;
+}
+
+coord::submission model_call::ticket() const {
+    coord::submission what;
+    what.cls = x_labels.cls;
+    what.tenant = x_labels.tenant;
+    what.prompt_kv = x_cost.prompt_kv;
+    what.peak_kv = x_cost.peak_kv;
+    what.predicted = x_cost.predicted;
+    what.wait = x_labels.patience.value_or(x_target->to->options.queue.timeout);
+    what.queued_bytes = bytes(static_cast<std::int64_t>(x_body.size()));
+    return what;
+}
+
+/// Waits for the permit. False: answered, or the client is gone.
+net::task<bool> model_call::admit() {
+    const auto size = static_cast<std::int64_t>(x_body.size());
+    const counted<std::int64_t> waiting(x_in.queued_bytes, size);
+    const std::int64_t most = x_in.config.limits.queued_body_bytes.count();
+    if (x_in.queued_bytes.load(std::memory_order_relaxed) > most) {
+        co_await refuse(
+            {.why = openai::reason::queue_full,
+             .message = "the bodies of waiting requests fill limits.queued_body_bytes; retry later"}
+        );
+        co_return false;
+    }
+    admission_hub& hub = *x_target->to->hub;
+    co_return co_await take_answer(
+        co_await hub.acquire(ticket(), x_with.signal(), x_with.thread_index())
+    );
+}
+
+net::task<bool> model_call::take_answer(admission_hub::answer answer) {
+    const net::abort_cause cause = x_with.signal().cause();
+    if (cause.kind == net::abort_kind::peer_gone) {
+        x_record.outcome = openai::reason::client_gone;
+        x_record.status = 499;
+        co_return false;  // a permit that came all the same goes back with `answer`
+    }
+    if (cause.kind != net::abort_kind::none) {
+        co_await refuse(
+            {.why = openai::reason::draining,
+             .message = "this gateway is shutting down; retry, another one will answer"}
+        );
+        co_return false;
+    }
+    if (!answer) {
+        co_await refuse(
+            {.why = answer.error().why,
+             .message = refusal_message(answer.error(), *x_target->to),
+             .from_queue = answer.error()}
+        );
+        co_return false;
+    }
+    x_lease = *std::move(answer);
+    x_record.granted = request_record::clock::now();
+    x_record.worker = x_lease.permit().worker->id;
+    co_return true;
+}
+
+net::task<void> model_call::forward() {
+    std::string rewritten;
+    net::request_out request;
+    request.target = x_with.request().target;
+    request.body = x_body;
+    if (!x_target->alias_of.empty()) {
+        openai::body_rewrite rewrite(x_body, x_facts);
+        rewrite.set_model(x_target->alias_of);
+        rewritten = rewrite.joined();
+        request.body = rewritten;
+    }
+    const pool& in = *x_target->to;
+    request_clock clock(x_with.get_executor(), x_with.signal(), in.options.timeouts);
+    const auto attempts = static_cast<std::uint32_t>(in.options.retries) + 1;
+    for (x_record.attempts = 1;; ++x_record.attempts) {
+        // Elsewhere is only where there is another worker: the same one is not asked twice.
+        const bool last = x_record.attempts >= attempts || x_record.attempts >= in.watch->size();
+        if (co_await attempt(request, clock, last)) {
+            co_return;
+        }
+    }
+}
+
+/// True: the request has ended. False: it waits for its next attempt's permit, which has come.
+net::task<bool> model_call::attempt(
+    const net::request_out& request, request_clock& clock, bool last
+) {
+    const coord::permit& permit = x_lease.permit();
+    thread_state& thread = x_in.thread(x_with.thread_index());
+    const net::endpoint* const remembered = thread.endpoint_of(permit.worker->address);
+    if (remembered == nullptr) {
+        co_await refuse(
+            {.why = openai::reason::worker_failed,
+             .message = fmt::format("worker {} has no usable address", permit.worker->id)}
+        );
+        co_return true;
+    }
+    const net::endpoint worker = *remembered;
+    const std::string header = permit_text(permit, x_cost.predicted);
+    field_list fields;
+    forward_fields(x_with.request(), x_record.id, header, fields);
+    net::request_out out = request;
+    out.fields = fields.fields();
+    relay one({x_with, x_in, x_record, clock, x_lease, worker, out, x_facts.sequences});
+    if (co_await one.run()) {
+        co_return true;
+    }
+    clock.stop();
+    if (last) {
+        x_lease.finish(core::release_outcome::failed);
+        co_await refuse(
+            {.why = openai::reason::worker_failed,
+             .message = fmt::format(
+                 "worker {} cannot be reached: {}; start it, or take it out of pool '{}'",
+                 x_record.worker,
+                 one.trouble(),
+                 x_target->to->options.name
+             )}
+        );
+        co_return true;
+    }
+    auto answer = co_await x_target->to->hub->acquire_again(
+        std::move(x_lease), core::requeue_why::failed, x_with.signal()
+    );
+    co_return !co_await take_answer(std::move(answer));
+}
+
+net::task<void> answer_text(
+    net::exchange& with, int status, std::string_view type, std::string_view body
+) {
+    const net::header_field fields[] = {{"content-type", type}};
+    co_await with.respond(status, fields, body);
+}
+
+net::task<void> answer_ready(hall& in, net::exchange& with) {
+    const bool ready = !in.draining.load(std::memory_order_relaxed);
+    co_await answer_text(
+        with,
+        ready ? 200 : 503,
+        "application/json",
+        ready ? R"({"status":"ready"})" : R"({"status":"draining"})"
+    );
+}
+
+net::task<void> answer_metrics(hall& in, net::exchange& with) {
+    const std::string text = co_await net::await_elsewhere<std::string>(
+        with.get_executor(),
+        [&in](std::function<void(std::string)> done) { in.read_metrics(std::move(done)); }
+    );
+    co_await answer_text(with, 200, "text/plain; version=0.0.4; charset=utf-8", text);
+}
+
+net::task<void> answer_model(hall& in, net::exchange& with, std::string_view name) {
+    for (const openai::model_entry& one : in.model_entries) {
+        if (one.id == name) {
+            co_await answer_text(with, 200, "application/json", openai::model_body(one));
+            co_return;
+        }
+    }
+    request_record record;
+    co_await answer_failure(
+        with,
+        in,
+        record,
+        {.why = openai::reason::model_not_found,
+         .message = fmt::format("no pool serves the model '{}'", name),
+         .param = "model"}
+    );
+}
+
+net::task<void> answer_elsewhere(hall& in, net::exchange& with, const route& where) {
+    request_record record;
+    failure what{.why = openai::reason::bad_request};
+    if (where.kind == route_kind::wrong_method) {
+        what.status = 405;
+        what.allow = where.allow;
+        what.message = fmt::format("this path takes {}", where.allow);
+    } else {
+        what.status = 404;
+        what.message = "unknown path; the API begins at /v1/";
+    }
+    co_await answer_failure(with, in, record, std::move(what));
+}
+
+}  // namespace
+
+net::task<void> handle(hall& in, net::exchange& with) {
+    const route where = route_of(with.request().method, with.request().target);
+    switch (where.kind) {
+        case route_kind::call: {
+            model_call call(in, with, where.endpoint);
+            co_await call.run();
+            co_return;
+        }
+        case route_kind::models:
+            co_await answer_text(
+                with, 200, "application/json", openai::models_body(in.model_entries)
+            );
+            co_return;
+        case route_kind::model:
+            co_await answer_model(in, with, where.rest);
+            co_return;
+        case route_kind::alive:
+            co_await answer_text(with, 200, "application/json", R"({"status":"ok"})");
+            co_return;
+        case route_kind::ready:
+            co_await answer_ready(in, with);
+            co_return;
+        case route_kind::metrics:
+            co_await answer_metrics(in, with);
+            co_return;
+        case route_kind::not_found:
+        case route_kind::wrong_method:
+            co_await answer_elsewhere(in, with, where);
+            co_return;
+    }
+}
+
+}  // namespace sluice::gateway
