@@ -52,6 +52,8 @@ public:
     instant next_wakeup() const;
     /// Whether, as of the last input, the engine is down after a crash.
     bool restarting() const { return x_now < x_up_at; }
+    /// Until when the latest crash keeps the engine down; some time past if it does not.
+    instant up_again_at() const { return to_instant(x_up_at); }
 
     /// As of the last input.
     engine_stats stats() const;
