@@ -214,6 +214,30 @@ void yaml_reader::read_section(
     reader.finish();
 }
 
+/// Place of the first byte that is no text (broken UTF-8, control characters). The YAML library
+/// would take some of them for the end of the file and drop the rest.
+std::optional<YAML::Mark> find_no_text(std::string_view text) {
+    YAML::Mark mark;
+    mark.line = 0;
+    mark.column = 0;
+    if (text.starts_with("\xef\xbb\xbf")) {
+        text.remove_prefix(3);
+    }
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const char c = text.front();
+        const bool control =
+            static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
+        if (length == 0 || control || c == 0x7f) {
+            return mark;
+        }
+        mark.line += c == '\n' ? 1 : 0;
+        mark.column = c == '\n' ? 0 : mark.column + 1;
+        text.remove_prefix(length);
+    }
+    return std::nullopt;
+}
+
 /// Walks sections only, down to the scalar that `path` names.
 class path_setter final : public section_visitor {
 public:
@@ -255,6 +279,10 @@ void read_yaml(
     config_report& report
 ) {
     yaml_reader reader(name, report);
+    if (const auto mark = find_no_text(yaml)) {
+        report.add_at(reader.place(*mark), "", "not UTF-8 text; save the file as plain text");
+        return;
+    }
     try {
         const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
         if (documents.empty() || (documents.size() == 1 && documents.front().IsNull())) {

@@ -82,28 +82,6 @@ std::optional<double> take_unit(std::string_view& text, const std::array<unit_na
     return std::nullopt;
 }
 
-/// Length of the UTF-8 sequence at the front, 0 when it is none.
-std::size_t utf8_length(std::string_view text) {
-    const auto lead = static_cast<unsigned char>(text.front());
-    std::size_t length = 0;
-    if (lead >= 0xc2 && lead < 0xe0) {
-        length = 2;
-    } else if (lead >= 0xe0 && lead < 0xf0) {
-        length = 3;
-    } else if (lead >= 0xf0 && lead < 0xf5) {
-        length = 4;
-    }
-    if (length == 0 || text.size() < length) {
-        return 0;
-    }
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80) {
-            return 0;
-        }
-    }
-    return length;
-}
-
 }  // namespace
 
 std::optional<duration> parse_duration(std::string_view text) {
@@ -192,6 +170,27 @@ std::string format_bytes(bytes value) {
     return fmt::format("{}", value.count());
 }
 
+std::size_t utf8_length(std::string_view text) {
+    const auto lead = static_cast<unsigned char>(text.front());
+    std::size_t length = lead < 0x80 ? 1 : 0;
+    if (lead >= 0xc2 && lead < 0xe0) {
+        length = 2;
+    } else if (lead >= 0xe0 && lead < 0xf0) {
+        length = 3;
+    } else if (lead >= 0xf0 && lead < 0xf5) {
+        length = 4;
+    }
+    if (length == 0 || text.size() < length) {
+        return 0;
+    }
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80) {
+            return 0;
+        }
+    }
+    return length;
+}
+
 std::string printable(std::string_view text) {
     constexpr std::size_t longest = 60;
     std::string out;
@@ -200,7 +199,7 @@ std::string printable(std::string_view text) {
             return out + "…";
         }
         const auto c = static_cast<unsigned char>(text.front());
-        std::size_t length = c >= 0x80 ? utf8_length(text) : 1;
+        std::size_t length = utf8_length(text);
         if (length == 0 || c < 0x20 || c == 0x7f) {
             out += fmt::format("\\x{:02x}", c);
             length = 1;

@@ -2,6 +2,7 @@
 // Used by the configuration and by every verb's flags.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ std::optional<double> parse_real(std::string_view text);
 std::string format_duration(duration value);
 /// The largest binary unit that divides the value, else bytes ("1000").
 std::string format_bytes(bytes value);
+
+/// Length of the UTF-8 sequence at the front of `text`, which is not empty; 0 when it is none.
+std::size_t utf8_length(std::string_view text);
 
 /// Printable form of foreign text for messages: control and invalid bytes as \xNN, cut after
 /// 60 bytes.
