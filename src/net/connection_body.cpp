@@ -7,6 +7,9 @@ namespace sluice::net {
 
 namespace {
 
+/// Where an empty body points: it has its readable bytes behind it too.
+constexpr std::array<char, read_buffer::padding> nothing{};
+
 error too_large(bytes limit) {
     return {
         errc::limit_exceeded,
@@ -19,7 +22,7 @@ error too_large(bytes limit) {
 /// After the head: takes a body that came with it where it lies.
 void connection::begin_body() {
     current().consume(x_parser.head_size());
-    x_body = {};
+    x_body = {nothing.data(), 0};
     x_body_size = 0;
     x_body_started = false;
     x_body_done = !x_parser.expects_body();
@@ -145,7 +148,8 @@ task<std::optional<error>> connection::read_chunked_body(bytes limit) {
                 co_return too_large(limit);
             }
             if (step.step == parse_step::done && x_body_size == 0) {
-                x_body = step.data;  // all of it at once: stays where it is
+                // All of it at once stays where it is.
+                x_body = step.data.empty() ? x_body : step.data;
                 co_return std::nullopt;
             }
             append_to_body(step.data);

@@ -271,6 +271,12 @@ TEST(server, gives_bodies_with_readable_bytes_behind_them) {
         client.send(post(std::string(size, 'a'), "Connection: close\r\n"));
         EXPECT_EQ(body_of(client.read_to_end()), "ok") << size;
     }
+    raw_peer none(server.address());
+    none.send(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        "0\r\n\r\n"
+    );
+    EXPECT_EQ(body_of(none.read_to_end()), "ok");
 }
 
 TEST(server, answers_malformed_requests_and_lives_on) {
