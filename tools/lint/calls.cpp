@@ -101,8 +101,10 @@ bool applies(place where, std::string_view path) {
         case place::src_outside_app:
             return src && !path.starts_with("src/app/");
         case place::src_outside_net:
-            // The log's writer has a thread of its own, so that a slow disk stops nobody.
-            return src && !path.starts_with("src/net/") && !path.starts_with("src/obs/");
+            // The log's writer has a thread of its own, so that a slow disk stops nobody; the lab
+            // brings its own peers.
+            return src && !path.starts_with("src/net/") && !path.starts_with("src/obs/") &&
+                   !path.starts_with("src/lab/");
         case place::pure:
             return is_pure(path);
     }
