@@ -104,7 +104,7 @@ TEST(faults, slow_headers) {
 }
 
 TEST(faults, nobody_listens_for_a_while) {
-    running_engine engine(with_faults("refuse_connect=300ms"));
+    running_engine engine(with_faults("refuse_connect=600ms"));
     EXPECT_FALSE(engine.connect().connected());
     ASSERT_TRUE(engine.eventually([&] { return engine.connect().connected(); }));
     EXPECT_EQ(engine.get("/health").status, 200);
@@ -118,7 +118,7 @@ TEST(faults, an_answer_that_is_not_http) {
 }
 
 TEST(faults, a_crash_at_a_time) {
-    engine_options options = with_faults("crash@200ms");
+    engine_options options = with_faults("crash@500ms");
     options.speed = 1;
     running_engine engine(options);
     const raw_response cut = engine.post("/v1/chat/completions", chat(15'000, true));

@@ -232,7 +232,7 @@ TEST(simulated_engine, preemption_is_invisible_but_for_its_counter) {
 
 TEST(simulated_engine, a_crash_cuts_the_streams_and_the_engine_comes_back) {
     engine_options options = fast_options();
-    options.speed = 5;
+    options.speed = 1;
     options.kv_tokens = tokens(320);
     options.when_full = sim::when_full::crash;
     running_engine engine(options);
