@@ -36,8 +36,8 @@ config_result read_config(
     std::string_view yaml, std::string_view name, const std::vector<config_override>& overrides = {}
 );
 
-/// Reads the file (none: defaults), then `overrides` in their order. A missing or unreadable file is
-/// one problem that says what to do.
+/// Reads the file (none: defaults), then `overrides` in their order. A missing or unreadable file
+/// is one problem that says what to do.
 config_result load_config(
     const std::optional<std::string>& file, const std::vector<config_override>& overrides
 );

@@ -9,8 +9,8 @@
 
 namespace sluice::app {
 
-/// While it lives, the n-th signal runs the n-th step, on `where`; one more than there are steps ends
-/// the process at once with 128 + its number.
+/// While it lives, the n-th signal runs the n-th step, on `where`; one more than there are steps
+/// ends the process at once with 128 + its number.
 class stop_signals {
 public:
     stop_signals(net::executor where, std::vector<std::function<void()>> steps);

@@ -1,5 +1,6 @@
 // Every ticket the scheduler knows, waiting or running, in one slab: an index is its name inside
-// the core. Blocks never move, freed indexes are used again, lists are threaded through the entries.
+// the core. Blocks never move, freed indexes are used again, lists are threaded through the
+// entries.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

@@ -1,4 +1,5 @@
-// Interned names with use counts: a tenant costs four bytes a ticket and is forgotten with its last.
+// Interned names with use counts: a tenant costs four bytes a ticket and is forgotten with its
+// last.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

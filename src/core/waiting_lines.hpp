@@ -21,8 +21,8 @@ public:
     std::size_t size() const { return x_counts[0] + x_counts[1] + x_counts[2]; }
     std::size_t size(priority level) const { return x_counts[static_cast<std::size_t>(level)]; }
 
-    /// Into lane (cls, level) at its order key. Appending is O(1); an older one (requeued) walks from
-    /// the front, past those that are older still.
+    /// Into lane (cls, level) at its order key. Appending is O(1); an older one (requeued) walks
+    /// from the front, past those that are older still.
     void insert(entry_index index);
     void remove(entry_index index);
     /// One class up.

@@ -1,4 +1,5 @@
-// The workers of a pool: slots, memory as last reported, who runs where, and which of them are open.
+// The workers of a pool: slots, memory as last reported, who runs where, and which of them are
+// open.
 //
 // Invariants (checked by scheduler::check_invariants)
 //  1. by_slot[i] names a live permit of this epoch whose slot is i, or nobody; `live`, `live_peak`
@@ -64,7 +65,8 @@ struct worker {
     }
     std::uint32_t in_use() const { return live + ghosts; }
     std::uint32_t free_slots() const { return in_use() < slots ? slots - in_use() : 0; }
-    /// Lowest index below `slots` that neither a live permit nor a known ghost has; `slots` if none.
+    /// Lowest index below `slots` that neither a live permit nor a known ghost has; `slots` if
+    /// none.
     std::uint32_t free_index() const;
     bool lists(fencing_token token) const;
     /// Whether the memory test of R4 admits a ticket of this size now.

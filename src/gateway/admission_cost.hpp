@@ -1,7 +1,7 @@
 // What a request is charged: KV cache of its prompt, and of its prompt with all of its output.
 //
-// Pure. Whole blocks a sequence, because engines hand memory out so; bytes where the pool knows what
-// a token costs, one byte a token elsewhere. Answers to one prompt share its blocks.
+// Pure. Whole blocks a sequence, because engines hand memory out so; bytes where the pool knows
+// what a token costs, one byte a token elsewhere. Answers to one prompt share its blocks.
 #pragma once
 
 #include <optional>

@@ -1,15 +1,15 @@
 // Between the requests, which live on every thread, and the admission port of one pool, which lives
 // on one strand (context 0 of the io_pool).
 //
-//  1. Every acquire() ends in exactly one of: a lease, a refusal, or an aborted signal. A grant that
-//     comes after the caller gave up is given back by the hub.
+//  1. Every acquire() ends in exactly one of: a lease, a refusal, or an aborted signal. A grant
+//     that comes after the caller gave up is given back by the hub.
 //  2. A lease gives its permit back exactly once: by finish(), or `aborted` when it is destroyed.
 //     A permit that the backend took away fires the request's signal (tag_permit_lost) instead.
 //  3. Operations of other threads travel in batches, one flush in flight; those of context 0 are
 //     applied at once. Nothing blocks, and no lock is held while the port is called.
 //  4. Leases may outlive the hub's close(); they then do nothing.
-//  5. Live permits are renewed every `renew_every` in one call. A request that still holds its lease
-//     is inside its own time-outs, because those end it.
+//  5. Live permits are renewed every `renew_every` in one call. A request that still holds its
+//     lease is inside its own time-outs, because those end it.
 #pragma once
 
 #include <atomic>

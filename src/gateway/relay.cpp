@@ -52,7 +52,8 @@ net::task<bool> relay::run() {
     const net::abort_action stop(x_signal, [this] { x_up.close(); });
     const net::response_head* head = co_await exchange_heads();
     if (head == nullptr && !x_signal.aborted() && x_up.reused() && !x_up.received_any()) {
-        // The worker had closed an idle connection: not a byte was answered, so it may be sent anew.
+        // The worker had closed an idle connection: not a byte was answered, so it may be sent
+        // anew.
         if (!co_await connect(true) && !x_signal.aborted()) {
             co_return false;
         }

@@ -1,4 +1,5 @@
-// One attempt of one request on one worker: sends it, brings the answer back, gives the permit back.
+// One attempt of one request on one worker: sends it, brings the answer back, gives the permit
+// back.
 //
 // The shell around relay_fsm; on the strand of the client's connection.
 //  1. The client gets the worker's bytes, cut only between events: what came of an event is held

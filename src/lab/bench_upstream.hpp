@@ -1,5 +1,6 @@
 // The worker behind every proxy of `sluice bench gateway`: answers at once, 500 bytes of JSON, or a
-// stream of 50 events (one write each) when the body asks for a stream. One thread, in this process.
+// stream of 50 events (one write each) when the body asks for a stream. One thread, in this
+// process.
 #pragma once
 
 #include <memory>

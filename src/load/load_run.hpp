@@ -4,12 +4,12 @@
 //
 // Invariants
 //  1. A request that was sent is counted in exactly one way when run() returns.
-//  2. At most `connections` requests are open; what the bound delays is sent late, not left out, and
-//     the report shows how late.
+//  2. At most `connections` requests are open; what the bound delays is sent late, not left out,
+//     and the report shows how late.
 //  3. After stop_sending(), or when `send_for` is over, nothing more is sent; run() returns when
 //     every open request has ended, after `wait_limit` at the latest (the rest: unanswered).
-//  4. A request that meets a stale pooled connection, without a byte of answer, is sent once more on
-//     a fresh one, as every HTTP client does; it counts once.
+//  4. A request that meets a stale pooled connection, without a byte of answer, is sent once more
+//     on a fresh one, as every HTTP client does; it counts once.
 #pragma once
 
 #include <cstdint>

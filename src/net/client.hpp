@@ -57,7 +57,8 @@ public:
     bool reused() const;
     /// Whether any byte of the response has come.
     bool received_any() const;
-    /// Cancels whatever is pending (it completes with `cancelled`) and closes. Any time, same strand.
+    /// Cancels whatever is pending (it completes with `cancelled`) and closes. Any time, same
+    /// strand.
     void close();
 
 private:

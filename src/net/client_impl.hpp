@@ -1,8 +1,8 @@
 // The connection behind an `upstream`, and the pool it returns to. Internal to net.
 //
 // Invariants
-//  1. A connection is in the pool or in use, never both; only one whose response ended properly, with
-//     nothing behind it, returns.
+//  1. A connection is in the pool or in use, never both; only one whose response ended properly,
+//     with nothing behind it, returns.
 //  2. The read buffer starts small, grows with what the peer sends at a time up to `largest_read`
 //     (up to the head limit for a head), and is given back while the connection idles.
 #pragma once

@@ -63,8 +63,8 @@ task<> connection::run() {
     }
     if (x_response.begun && !x_response.ended &&
         (x_timed_out || x_response.body == framing::until_close)) {
-        // A proper close would read as the end of such a body, and would leave what a stalled client
-        // does not take with the kernel.
+        // A proper close would read as the end of such a body, and would leave what a stalled
+        // client does not take with the kernel.
         error_code ignored;
         x_socket.set_option(tcp::socket::linger(true, 0), ignored);
     }
@@ -261,8 +261,8 @@ void connection::on_read(error_code failure, std::size_t count) {
     }
 }
 
-/// Brings what was read ahead behind what is being parsed. Its buffer may have a read pending: it is
-/// consumed, not moved.
+/// Brings what was read ahead behind what is being parsed. Its buffer may have a read pending: it
+/// is consumed, not moved.
 bool connection::join_ahead() {
     if (ahead().empty()) {
         return false;

@@ -132,7 +132,8 @@ void connection::cut() {
 }
 
 task<bool> connection::drain(gather& rest) {
-    // What is sent after the exchange was given up (an error event) is bounded by the time-out alone.
+    // What is sent after the exchange was given up (an error event) is bounded by the time-out
+    // alone.
     const bool aborted_before = x_signal.aborted();
     std::optional<abort_action> wake;
     if (!aborted_before) {

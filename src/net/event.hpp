@@ -1,10 +1,10 @@
-// A coroutine waits until somebody on the same strand says "look again". The cheap replacement for a
-// timer used as a condition variable.
+// A coroutine waits until somebody on the same strand says "look again". The cheap replacement for
+// a timer used as a condition variable.
 //
 // Invariants
 //  1. One waiter at a time.
-//  2. set() without a waiter is remembered once, and the next wait() returns at once: nothing is lost
-//     between "checked" and "waiting".
+//  2. set() without a waiter is remembered once, and the next wait() returns at once: nothing is
+//     lost between "checked" and "waiting".
 //  3. A wait may end without cause: callers wait in a loop around their own condition.
 //  4. The waiter is resumed through the executor, never inside set().
 #pragma once
@@ -36,7 +36,8 @@ public:
     /// Until set() or until `signal` fires; look at the signal afterwards.
     task<> wait(abort_signal& signal);
 
-    /// As set(), but runs the waiter before it returns. Only as the last act of a completion handler.
+    /// As set(), but runs the waiter before it returns. Only as the last act of a completion
+    /// handler.
     void set_and_run();
     /// The suspension alone, without looking at an earlier set(): one frame less than wait().
     task<> suspend();

@@ -5,8 +5,8 @@
 //     compacted in place. The buffer may move between calls as long as the bytes of the head stay
 //     together; the views follow.
 //  2. What it keeps is bounded by the head limit and by `max_fields`.
-//  3. A head that two parsers could read in two ways is refused: both lengths given, two lengths that
-//     differ, a transfer coding besides chunked, folded fields.
+//  3. A head that two parsers could read in two ways is refused: both lengths given, two lengths
+//     that differ, a transfer coding besides chunked, folded fields.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,8 @@ void loop::shutdown() {
     while (!x_waiting->events.empty()) {
         event& one = x_waiting->events.front();
         one.unlink();
-        // Destroying the handler unwinds the coroutine, later, through the scheduler's own shutdown.
+        // Destroying the handler unwinds the coroutine, later, through the scheduler's own
+        // shutdown.
         const std::optional<event::waiter> dropped = std::exchange(one.x_waiter, std::nullopt);
     }
     x_timers.clear();

@@ -1,9 +1,9 @@
-// What an io_context keeps for this room: all deadlines in one ordered set behind one Asio timer, and
-// the coroutines that wait on an event. Internal to net; reached through the executor.
+// What an io_context keeps for this room: all deadlines in one ordered set behind one Asio timer,
+// and the coroutines that wait on an event. Internal to net; reached through the executor.
 //
 // Invariants
-//  1. Arming later than before is a store: the entry stays where it is in the set and moves when its
-//     old place is reached. Only an earlier target touches the set.
+//  1. Arming later than before is a store: the entry stays where it is in the set and moves when
+//     its old place is reached. Only an earlier target touches the set.
 //  2. At most one Asio wait is pending, for the front of the set; none when the set is empty.
 //  3. When the context is torn down, coroutines that wait on an event are unwound like those that
 //     wait on I/O: an object and the coroutine that owns it may refer to each other.

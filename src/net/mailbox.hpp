@@ -4,8 +4,8 @@
 // Invariants
 //  1. Values of one producer arrive in the order of their push().
 //  2. The consumer runs on the executor, never inside push(), and never twice at once.
-//  3. After the mailbox is destroyed the consumer does not start again. Destroy it on the executor's
-//     thread, or when that does not run.
+//  3. After the mailbox is destroyed the consumer does not start again. Destroy it on the
+//     executor's thread, or when that does not run.
 // Not bounded: who pushes has a bound of his own (a permit, a connection, a queue slot).
 #pragma once
 

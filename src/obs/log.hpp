@@ -3,7 +3,8 @@
 // Used by every room above obs, from any thread. A line is built in the caller (log_line) and put
 // into a bounded buffer; one thread of the logger writes it out.
 //
-//  1. Every JSON line is one valid JSON object in valid UTF-8, whatever bytes its fields hold (B40).
+//  1. Every JSON line is one valid JSON object in valid UTF-8, whatever bytes its fields hold
+//     (B40).
 //  2. write() never waits for the sink. A sink that takes nothing costs lines, not time: what does
 //     not fit into `buffer_bytes` is dropped and counted (B37).
 //  3. Lines of one thread keep their order.

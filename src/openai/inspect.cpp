@@ -371,7 +371,8 @@ private:
 
     request_facts finish() {
         using enum endpoint_kind;
-        // What every prompt of the list shares: a query, a suffix, or everything when there is none.
+        // What every prompt of the list shares: a query, a suffix, or everything when there is
+        // none.
         const tokens shared = to_tokens(x_walker.weight() - x_listed_weight) +
                               x_options.per_image * (x_walker.images() - x_listed_images) +
                               x_options.per_message * x_messages;

@@ -1,5 +1,6 @@
 // Keeps book of everything a backend tells its sink and finds breaches of the contract by itself:
-// I1 (slots and slot indexes), I5 (one final outcome) and I7 (rising tokens), whatever the test does.
+// I1 (slots and slot indexes), I5 (one final outcome) and I7 (rising tokens), whatever the test
+// does.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Real loopback sockets for the tests of net: blocking raw peers outside, the room's own loop inside.
+// Real loopback sockets for the tests of net: blocking raw peers outside, the room's own loop
+// inside.
 #pragma once
 
 #include <arpa/inet.h>
