@@ -15,6 +15,7 @@ instant scheduler::step(instant now, const input& what, std::vector<decision>& o
     state& s = *x_state;
     s.out = &out;
     s.now = std::max(s.now, now);
+    s.submitted = no_entry;
     const bool moved = s.do_due_work();
     std::visit([&s](const auto& happened) { s.apply(happened); }, what);
     if (!s.has_due_work()) {
@@ -23,8 +24,8 @@ instant scheduler::step(instant now, const input& what, std::vector<decision>& o
         }
         s.look_and_grant();
     }
-    if (const auto* submitted = std::get_if<ticket_submitted>(&what)) {
-        s.refuse_if_over_limit(submitted->what.id);
+    if (s.refuse_if_over_limit()) {
+        s.look_and_grant();
     }
     return s.has_due_work() ? s.now : s.next_wakeup();
 }

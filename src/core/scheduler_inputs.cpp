@@ -123,20 +123,21 @@ void scheduler::state::apply(const ticket_submitted& what) {
     entries[index].order = next_order++;
     entries[index].due = now + at_least_a_moment(what.what.wait);
     start_waiting(index);
+    submitted = index;
 }
 
-void scheduler::state::refuse_if_over_limit(ticket_id id) {
-    if (lines.size() <= config.max_length && waiting_bytes <= config.max_bytes) {
-        return;
+/// Returns whether the refused ticket had a worker kept for it, which is free for others now.
+bool scheduler::state::refuse_if_over_limit() {
+    if (submitted == no_entry || entries[submitted].state != entry_state::waiting ||
+        (lines.size() <= config.max_length && waiting_bytes <= config.max_bytes)) {
+        return false;
     }
-    const auto index = entries.find(id);
-    if (!index || entries[*index].state != entry_state::waiting) {
-        return;
-    }
-    end_waiting(*index);
-    decision& told = decide(decision_kind::rejected, decision_why::queue_full, entries[*index]);
+    const bool held_a_worker = entries[submitted].reserved != nullptr;
+    end_waiting(submitted);
+    decision& told = decide(decision_kind::rejected, decision_why::queue_full, entries[submitted]);
     told.retry_after = retry_after();
-    finish(*index);
+    finish(submitted);
+    return held_a_worker;
 }
 
 void scheduler::state::apply(const ticket_cancelled& what) {
@@ -258,6 +259,7 @@ void scheduler::state::apply(const permit_adopted& what) {
     adopted.order = what.order_key != 0 ? what.order_key : next_order;
     next_order = std::max(next_order, adopted.order + 1);
     adopted.old_token = what.old_token;
+    onto->last_token = std::max(onto->last_token, what.old_token);
     attach(index, *onto, what.slot);
     adopted.granted_at = now;
     adopted.deadline_before_grant = now + at_least_a_moment(what.what.wait);

@@ -48,6 +48,8 @@ struct scheduler::state {
     duration pace = std::chrono::milliseconds(30);
 
     std::vector<decision>* out = nullptr;
+    /// The ticket that this step submitted: the only one that a full queue refuses.
+    entry_index submitted = no_entry;
 
     // Time (scheduler_time.cpp)
     bool has_due_work();
@@ -80,7 +82,7 @@ struct scheduler::state {
     bool goes_by(const worker& which, fencing_token token);
     entry_index make_entry(const ticket& what);
     void start_waiting(entry_index index);
-    void refuse_if_over_limit(ticket_id id);
+    bool refuse_if_over_limit();
     void end_waiting(entry_index index);
     /// Takes the permit off its worker. The entry stays, running no more.
     void detach(entry_index index);

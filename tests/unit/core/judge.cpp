@@ -173,7 +173,7 @@ void judge::check_place(const decision& one) {
 
 void judge::check_order(const decision& one) {
     const known_ticket& granted = x_tickets[one.ticket];
-    const bool by_reservation = one.passed_by >= x_config.max_bypass;
+    const bool by_reservation = one.passed_by >= x_least_bypass;
     // A low ticket that aged stands behind the younger ones while the low class is owed a grant.
     const bool by_share = granted.cls == priority::low && x_config.low_share > 0;
     if (granted.came_back || by_reservation || by_share || x_hosts.size() > max_looked) {
@@ -226,6 +226,8 @@ void judge::check_adoption(const decision& one, const permit_adopted& what) {
     if (runs || x_waiting.contains(one.ticket)) {
         broken("I5: " + name_of(one.ticket) + " was adopted though it is known");
     }
+    host& on = host_of(one.worker);
+    on.newest = std::max(on.newest, what.old_token);
     check_place(one);
     adopted = known_ticket{};
     adopted.state = life::runs;

@@ -17,7 +17,7 @@ namespace sluice::core::reference {
 class judge {
 public:
     explicit judge(const scheduler_config& config)
-        : x_config(config), x_most_bypass(config.max_bypass) {}
+        : x_config(config), x_most_bypass(config.max_bypass), x_least_bypass(config.max_bypass) {}
 
     /// Says what the step broke, or nothing. `beside`: the reference after the same step.
     std::optional<std::string> after_step(
@@ -31,6 +31,7 @@ public:
     void reconfigure(const scheduler_config& config) {
         x_config = config;
         x_most_bypass = std::max(x_most_bypass, config.max_bypass);
+        x_least_bypass = std::min(x_least_bypass, config.max_bypass);
     }
 
 private:
@@ -92,6 +93,7 @@ private:
 
     scheduler_config x_config;
     std::uint32_t x_most_bypass;
+    std::uint32_t x_least_bypass;
     std::map<ticket_id, known_ticket> x_tickets;
     std::set<ticket_id> x_waiting;
     std::vector<permit> x_permits;

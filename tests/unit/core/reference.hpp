@@ -181,7 +181,7 @@ private:
     void grant(const ticket_id& id, const found& where, bool bypassed, bool owed);
     void reserve(waiting_ticket& what);
     std::optional<instant> fits_at(const known_worker& worker, const waiting_ticket& what) const;
-    void reject_overfull();
+    bool reject_overfull();
 
     scheduler_config x_config;
     planted x_wrong;

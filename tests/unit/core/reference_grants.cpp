@@ -204,26 +204,29 @@ bool scheduler::grants() {
     return std::cmp_less(x_seen, worth_a_look);
 }
 
-void scheduler::reject_overfull() {
+/// Returns whether the rejected ticket had a worker kept for it.
+bool scheduler::reject_overfull() {
     if (!x_submitted || x_wrong.unbounded_queue) {
-        return;
+        return false;
     }
     bytes held;
     for (const waiting_ticket& one : x_waiting) {
         held += one.queued_bytes;
     }
     if (x_waiting.size() <= x_config.max_length && held <= x_config.max_bytes) {
-        return;
+        return false;
     }
     for (std::size_t at = 0; at < x_waiting.size(); ++at) {
         if (x_waiting[at].id == *x_submitted) {
+            const bool held_a_worker = x_waiting[at].reserved.has_value();
             decision one = about(take_waiting(at), decision_kind::rejected);
             one.why = decision_why::queue_full;
             one.retry_after = retry_after(x_now);
             say(one);
-            return;
+            return held_a_worker;
         }
     }
+    return false;
 }
 
 instant scheduler::step(instant now, const input& what, std::vector<decision>& out) {
@@ -247,7 +250,9 @@ instant scheduler::step(instant now, const input& what, std::vector<decision>& o
     if (!again && !(x_release_step && x_wrong.sleeps_on_release)) {
         again = grants();
     }
-    reject_overfull();
+    if (reject_overfull()) {
+        again = grants() || again;
+    }
     return again ? x_now : std::max(x_now, next_due());
 }
 

@@ -242,6 +242,7 @@ void scheduler::operator()(const permit_adopted& what) {
     fresh.worker = where->number;
     fresh.epoch = where->epoch;
     fresh.slot = what.slot;
+    where->last_token = std::max(where->last_token, value_of(what.old_token));
     fresh.token = fencing_token{++where->last_token};
     fresh.old_token = what.old_token;
     fresh.granted = x_now;

@@ -1,5 +1,6 @@
 // Random histories: the scheduler against the reference, decision by decision, under the eyes of
-// the judge. Seeds are fixed; SLUICE_SEED=n repeats one history, SLUICE_LONG=1 runs ten times more.
+// the judge. Seeds are fixed; SLUICE_SEED=n repeats one history, SLUICE_LONG=1 runs ten times more,
+// SLUICE_EVENTS=n as many as you like.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -48,7 +49,8 @@ public:
           x_world(x_options, x_random.next()),
           x_subject(x_options.config),
           x_beside(x_options.config, wrong),
-          x_judge(x_options.config) {
+          x_judge(x_options.config),
+          x_wrong(wrong) {
         x_tail.push_back(to_line(x_options.config));
     }
 
@@ -60,6 +62,9 @@ public:
         for (x_event = 0; x_event < events && x_failure.empty(); ++x_event) {
             if (x_random.chance(1, 400)) {
                 change_limits();
+            }
+            if (x_event == events / 2 && x_random.chance(1, 4)) {
+                start_again();
             }
             step(x_world.next(x_wakeup));
         }
@@ -91,6 +96,15 @@ private:
         x_beside.reconfigure(config);
         x_judge.reconfigure(config);
         x_tail.push_back(to_line(config));
+    }
+
+    /// I11: a store that comes back empty.
+    void start_again() {
+        x_options.config.token_floor = x_world.restart();
+        x_subject = scheduler(x_options.config);
+        x_beside = reference::scheduler(x_options.config, x_wrong);
+        x_judge = judge(x_options.config);
+        x_tail.push_back("# restart: " + to_line(x_options.config));
     }
 
     void step(const world::event& event) {
@@ -161,6 +175,7 @@ private:
     scheduler x_subject;
     reference::scheduler x_beside;
     judge x_judge;
+    planted x_wrong;
     bool x_reference_only = false;
     instant x_wakeup = never;
     instant x_latest;
@@ -181,7 +196,11 @@ TEST(scheduler_property, random_histories_follow_the_reference_and_keep_the_cont
         return;
     }
     const bool is_long = text_of_environment("SLUICE_LONG") != nullptr;
-    const std::uint64_t wanted = is_long ? 1'000'000 : 100'000;
+    const char* events_wanted = text_of_environment("SLUICE_EVENTS");
+    const std::uint64_t wanted = events_wanted != nullptr
+                                     ? std::strtoull(events_wanted, nullptr, 10)
+                                 : is_long ? 2'000'000
+                                           : 200'000;
     std::array<std::uint64_t, 16> seen{};
     std::uint64_t events = 0;
     for (std::uint64_t seed = 1; events < wanted; ++seed) {

@@ -120,6 +120,10 @@ report world::make_report(engine& from) {
         made.kv_used += bytes(one.prompt + one.produced);
         made.listed.push_back(one.token);
     }
+    from.written[made.number] = from.runs;
+    if (from.written.size() > 64) {
+        from.written.erase(from.written.begin());
+    }
     for (std::size_t row = 0; row < headroom_rows.size(); ++row) {
         made.headroom[row] = headroom(from, headroom_rows[row]);
     }
@@ -201,8 +205,7 @@ void world::start(holder& one) {
     one.where = phase::runs;
 }
 
-/// The permit of `one` ends. What is left running without being listed by the last report that
-/// counted is unknown to everyone: the contract promises nothing for that engine until it is empty.
+/// The permit of `one` ends.
 void world::finish(holder& one, bool leave_running) {
     engine& host = x_engines[one.engine];
     const auto run = std::ranges::find(host.runs, one.what.id, &engine_run::id);
@@ -211,28 +214,27 @@ void world::finish(holder& one, bool leave_running) {
     }
     if (!leave_running) {
         host.runs.erase(run);
-    } else if (std::ranges::find(host.applied_listed, run->token) == host.applied_listed.end()) {
-        host.tainted = true;
     }
 }
 
 std::optional<std::string> world::overcommitted() const {
     for (const engine& host : x_engines) {
-        if (!x_options.honest || host.tainted || !host.reports) {
+        if (!x_options.honest || !host.reports) {
             continue;
         }
         std::vector<std::pair<std::int64_t, std::int64_t>> all;
-        for (const engine_run& one : host.runs) {
+        for (const engine_run& one : host.shown) {
             all.emplace_back(one.predicted - one.produced, one.prompt + one.produced);
         }
+        const bool too_much_by_itself = peak_need(all) > host.capacity.count();
         for (const holder& one : x_holders) {
-            if (one.where == phase::granted && &x_engines[one.engine] == &host &&
-                one.epoch == host.epoch) {
+            if (one.where != phase::waits && &x_engines[one.engine] == &host &&
+                one.epoch == host.epoch && one.granted_on == host.applied) {
                 all.emplace_back(one.what.predicted.count(), one.what.prompt_kv.count());
             }
         }
         const std::int64_t need = peak_need(std::move(all));
-        if (need > host.capacity.count()) {
+        if (need > host.capacity.count() && !too_much_by_itself) {
             return "I1: " + host.id + " will need " + std::to_string(need) + " of " +
                    std::to_string(host.capacity.count());
         }
@@ -245,7 +247,7 @@ void world::note_applied(const report& what) {
         if (host.id == what.worker && host.epoch == what.epoch && host.alive &&
             what.number > host.applied) {
             host.applied = what.number;
-            host.applied_listed = what.listed;
+            host.shown = host.written[what.number];
         }
     }
 }
@@ -282,9 +284,14 @@ void world::forget(const ticket_id& id) {
 }
 
 void world::observe(const std::vector<decision>& decisions) {
-    bool refused = false;
+    const bool refused = std::ranges::any_of(decisions, [](const decision& one) {
+        return one.kind == decision_kind::call_failed;
+    });
+    if (x_carried_now && !refused) {
+        note_applied(*x_carried_now);
+    }
+    x_carried_now.reset();
     for (const decision& one : decisions) {
-        refused = refused || one.kind == decision_kind::call_failed;
         holder* who = holder_of(one.ticket);
         if (who == nullptr) {
             continue;
@@ -298,6 +305,9 @@ void world::observe(const std::vector<decision>& decisions) {
                 who->slot = one.slot;
                 who->token = one.token;
                 who->order_key = one.order_key;
+                who->granted_on = one.kind == decision_kind::granted
+                                      ? x_engines[who->engine].applied
+                                      : ~std::uint64_t{0};
                 break;
             case decision_kind::requeued:
                 who->where = phase::waits;
@@ -326,18 +336,6 @@ void world::observe(const std::vector<decision>& decisions) {
             case decision_kind::worker_suspect:
             case decision_kind::worker_ready:
                 break;
-        }
-    }
-    if (x_carried_now && !refused) {
-        note_applied(*x_carried_now);
-    }
-    x_carried_now.reset();
-    for (engine& host : x_engines) {
-        const bool on_the_way = std::ranges::any_of(x_holders, [&](const holder& one) {
-            return one.where == phase::granted && &x_engines[one.engine] == &host;
-        });
-        if (host.runs.empty() && !on_the_way) {
-            host.tainted = false;
         }
     }
 }

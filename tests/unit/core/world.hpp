@@ -8,6 +8,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,9 +49,14 @@ public:
     /// Nothing new arrives, nothing fails any more: everyone gives back what they hold.
     const event& next_of_the_end(instant wakeup);
     void observe(const std::vector<decision>& decisions);
-    /// Largest need over time of what runs or is about to run, above the capacity; honest worlds.
+    /// I1 at the moment of the newest report: what it shows to run, together with everything that was
+    /// granted on its strength, needs more over time than there is. (Honest worlds. What time adds
+    /// between a report and the start of a request is the business of the guard at the worker's door.)
     std::optional<std::string> overcommitted() const;
     instant now() const { return x_now; }
+    /// The scheduler lost its memory: workers register again, holders state what they have. Returns
+    /// a token above all that were given out.
+    fencing_token restart();
 
 private:
     struct engine_run {
@@ -69,10 +75,11 @@ private:
         bool reports = false;
         bool alive = true;
         bool draining = false;
-        bool tainted = false;
         std::uint64_t number = 0;
         std::uint64_t applied = 0;
-        std::vector<fencing_token> applied_listed;
+        /// What ran when the newest report that counts was written; those of others under way.
+        std::vector<engine_run> shown;
+        std::map<std::uint64_t, std::vector<engine_run>> written;
         fencing_token max_token{};
         std::vector<engine_run> runs;
         std::vector<report> under_way;
@@ -85,7 +92,10 @@ private:
         worker_epoch epoch{};
         std::uint32_t slot = 0;
         fencing_token token{};
+        /// Number of the report on whose strength it was granted.
+        std::uint64_t granted_on = 0;
         std::uint64_t order_key = 0;
+        bool unstated = false;
     };
     /// A stream whose permit is gone while it goes on; it may be adopted.
     struct orphan {
@@ -106,6 +116,8 @@ private:
     bool drain();
     bool lose_session();
     bool adopt();
+    permit_adopted adoption_of(const holder& one) const;
+    bool state_again();
     bool wrong_call();
 
     void let_time_pass(instant wakeup);

@@ -57,6 +57,9 @@ const world::event& world::next(instant wakeup) {
         x_event.what = join_of(x_engines[x_joined++]);
         return x_event;
     }
+    if (state_again()) {
+        return x_event;
+    }
     if (x_burst > 0) {
         --x_burst;
         submit();
@@ -271,7 +274,8 @@ bool world::join_again() {
         one.draining = false;
         one.number = 0;
         one.applied = 0;
-        one.applied_listed.clear();
+        one.shown.clear();
+        one.written.clear();
         one.under_way.clear();
         if (x_random.chance(1, 2)) {
             one.runs.clear();
@@ -303,6 +307,55 @@ bool world::lose_session() {
     return emit(session_lost{session_id{x_random.below(4) + 1}});
 }
 
+fencing_token world::restart() {
+    fencing_token newest = x_options.config.token_floor;
+    for (engine& one : x_engines) {
+        newest = std::max(newest, one.max_token);
+        if (!one.alive) {
+            one.alive = true;
+            one.epoch = worker_epoch{static_cast<std::uint64_t>(one.epoch) + 1};
+            one.runs.clear();
+        }
+        one.draining = false;
+        one.applied = 0;
+        one.shown.clear();
+    }
+    for (holder& one : x_holders) {
+        newest = std::max(newest, one.token);
+        one.unstated = true;
+    }
+    x_joined = 0;
+    return newest;
+}
+
+/// Running requests first: their keys come from before, and new ones continue above them.
+bool world::state_again() {
+    for (const bool running : {true, false}) {
+        for (holder& one : x_holders) {
+            if (!one.unstated || (one.where != phase::waits) != running) {
+                continue;
+            }
+            one.unstated = false;
+            if (!running) {
+                return emit(ticket_submitted{one.what});
+            }
+            return emit(adoption_of(one));
+        }
+    }
+    return false;
+}
+
+permit_adopted world::adoption_of(const holder& one) const {
+    permit_adopted what;
+    what.what = one.what;
+    what.worker = x_engines[one.engine].id;
+    what.epoch = one.epoch;
+    what.slot = one.slot;
+    what.old_token = one.token;
+    what.order_key = one.order_key;
+    return what;
+}
+
 bool world::adopt() {
     if (x_orphans.empty()) {
         return false;
@@ -312,12 +365,8 @@ bool world::adopt() {
     if (holder_of(one.what.id) != nullptr) {
         return false;
     }
-    permit_adopted what;
-    what.what = one.what;
-    what.worker = x_engines[one.engine].id;
-    what.epoch = one.epoch;
+    permit_adopted what = adoption_of(one);
     what.slot = x_random.chance(1, 10) ? static_cast<std::uint32_t>(x_random.below(9)) : one.slot;
-    what.old_token = one.token;
     what.order_key = x_random.chance(1, 4) ? 0 : one.order_key;
     one.where = phase::runs;
     x_holders.push_back(one);
