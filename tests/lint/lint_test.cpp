@@ -134,6 +134,9 @@ TEST(Lint, LongFilesLinesAndFunctions) {
     }
     EXPECT_EQ(rule_set{}, rules_broken_by("src/core/a.cpp", wide + '\n'));
 
+    const std::string data = core_head + "auto s = R\"(" + std::string(100, 'x') + ")\";\n";
+    EXPECT_EQ(rule_set{}, rules_broken_by("src/core/a.cpp", data));
+
     std::string blank;
     for (int i = 0; i < 199; ++i) {
         blank += "//\n";

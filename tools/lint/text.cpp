@@ -43,10 +43,10 @@ private:
                                  x_text[x_at - 1] == '8' || x_text[x_at - 1] == 'u');
     }
 
-    void blank(std::size_t from, std::size_t to) {
+    void blank(std::size_t from, std::size_t to, char fill = ' ') {
         for (std::size_t i = from; i < std::min(to, x_out.size()); ++i) {
             if (x_out[i] != '\n') {
-                x_out[i] = ' ';
+                x_out[i] = fill;
             }
         }
     }
@@ -69,7 +69,7 @@ private:
         end += '"';
         std::size_t stop = x_text.find(end, open);
         stop = stop == std::string_view::npos ? x_text.size() : stop + end.size();
-        blank(x_at + 2, stop - 1);
+        blank(x_at + 2, stop - 1, raw_string_mark);
         x_out[x_at] = ' ';
         x_at = stop;
     }

@@ -8,7 +8,8 @@
 namespace sluice::lint {
 
 /// `code` has the same lines and columns as `raw`; comments and the insides of string and character
-/// literals are spaces there.
+/// literals are spaces there, those of raw strings `raw_string_mark`.
+inline constexpr char raw_string_mark = '\x01';
 struct source_text {
     std::vector<std::string> raw;
     std::vector<std::string> code;
