@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/asio/connect.hpp>
 #include <cerrno>
+#include <charconv>
 
 #include "net/client_impl.hpp"
 #include "net/event.hpp"
@@ -31,8 +32,9 @@ public:
         arm(limit);
         error_code failure;
         const auto address = asio::ip::make_address(to.host, failure);
-        if (!failure) {
-            const auto port = static_cast<unsigned short>(std::stoul(to.port));
+        unsigned short port = 0;
+        std::from_chars(to.port.data(), to.port.data() + to.port.size(), port);
+        if (!failure && port != 0) {
             connect(std::array{tcp::endpoint(address, port)});
             return;
         }
@@ -164,6 +166,9 @@ task<result<upstream>> client_pool::open(
 ) {
     const std::shared_ptr<impl> pool = x_impl;
     impl::bucket& home = pool->bucket_of(to);
+    if (signal.aborted()) {
+        co_return fail(errc::cancelled, "connecting to " + home.host_field + " was given up");
+    }
     if (!fresh) {
         if (std::unique_ptr<upstream::impl> idle = pool->take(home)) {
             idle->pool = pool;

@@ -13,6 +13,11 @@ constexpr std::size_t largest_read = 16 * 1024;
 constexpr std::size_t ahead_limit = 16 * 1024;
 constexpr duration linger_time = std::chrono::seconds(2);
 
+bool has_input(tcp_socket& socket) {
+    char byte = 0;
+    return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 /// Counts an exchange for as long as it runs, also when its coroutine is dropped.
 class counted {
 public:
@@ -102,7 +107,9 @@ task<bool> connection::read_head() {
             co_await refuse(408, "the head of the request did not arrive in time");
             co_return false;
         }
-        const bool stopping = x_phase == phase::idle && (x_close || x_home->common().stopping);
+        // A request that has arrived but was not read yet is still answered.
+        const bool stopping = x_phase == phase::idle && (x_close || x_home->common().stopping) &&
+                              !has_input(x_socket);
         if (x_input != input_end::none || x_timed_out || stopping) {
             co_return false;
         }

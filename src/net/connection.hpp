@@ -53,7 +53,8 @@ public:
     task<bool> write(std::string_view data) override;
     task<bool> flush() override;
     task<bool> finish() override;
-    task<bool> finish(std::string_view last) override;
+    task<bool> finish(std::string_view last, std::span<const header_field> trailers) override;
+    void release_body() override;
     bool response_started() const override { return x_response.started; }
     void close_after() override { x_close = true; }
 
@@ -154,6 +155,7 @@ private:
 
     response_state x_response;
     std::string x_out;
+    std::string x_tail;  ///< Last chunk and trailers.
     std::array<char, 20> x_chunk_line;
 };
 

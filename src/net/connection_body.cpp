@@ -79,6 +79,14 @@ task<result<std::string_view>> connection::read_body(bytes limit) {
     co_return x_body;
 }
 
+void connection::release_body() {
+    if (x_body_done) {
+        x_body = {nothing.data(), 0};
+        x_body_memory.reset();
+        x_body_capacity = 0;
+    }
+}
+
 void connection::append_to_body(std::string_view bytes) {
     if (x_body_size + bytes.size() > x_body_capacity) {
         const std::size_t capacity = std::max(x_body_size + bytes.size(), x_body_capacity * 2);

@@ -230,10 +230,10 @@ task<bool> connection::flush() {
 }
 
 task<bool> connection::finish() {
-    return finish({});
+    return finish({}, {});
 }
 
-task<bool> connection::finish(std::string_view last) {
+task<bool> connection::finish(std::string_view last, std::span<const header_field> trailers) {
     if (!may_write()) {
         co_return false;
     }
@@ -245,7 +245,11 @@ task<bool> connection::finish(std::string_view last) {
         co_return false;
     }
     if (x_response.body == framing::chunked) {
-        out.add(last.empty() ? "0\r\n\r\n" : "\r\n0\r\n\r\n");
+        x_tail = last.empty() ? "0\r\n" : "\r\n0\r\n";
+        for (const header_field& one : trailers) {
+            append_field(x_tail, one.name, one.value);
+        }
+        out.add(x_tail.append("\r\n"));
     }
     x_response.started = true;
     const gather::outcome outcome = send_now(out);

@@ -62,12 +62,16 @@ public:
     virtual std::size_t thread_index() const = 0;
     /// Fires when the client leaves; the handler may add deadlines to it.
     virtual abort_signal& signal() = 0;
+    /// Address and port of the client.
     virtual std::string peer_address() const = 0;
 
     /// The whole body (de-chunked), followed by at least 64 readable bytes (simdjson's padding).
     /// Valid until the exchange ends. `limit_exceeded`: longer than `limit`, nothing more is read
     /// and the connection will close after the response. Sends 100 Continue when it was expected.
     virtual task<result<std::string_view>> read_body(bytes limit) = 0;
+
+    /// The body is needed no longer: its memory goes back before the exchange ends.
+    virtual void release_body() = 0;
 
     /// Sends a complete response. `fields` need not name content-length, date or connection.
     virtual task<bool> respond(
@@ -85,8 +89,11 @@ public:
     virtual task<bool> flush() = 0;
     /// Ends the response properly.
     virtual task<bool> finish() = 0;
-    /// write(last) and finish() in one system call.
-    virtual task<bool> finish(std::string_view last) = 0;
+    /// write(last) and finish() in one system call. `trailers` follow a chunked body (announce them
+    /// with a field `trailer`); with another framing they are dropped.
+    virtual task<bool> finish(
+        std::string_view last, std::span<const header_field> trailers = {}
+    ) = 0;
 
     /// Whether a byte of the response has left (or begin()'s head was flushed).
     virtual bool response_started() const = 0;

@@ -101,6 +101,27 @@ TEST(client, carries_large_bodies_with_back_pressure_on_both_sides) {
     });
 }
 
+TEST(client, receives_the_trailers_that_the_server_sends) {
+    running_server server([](exchange& x) -> task<> {
+        const header_field announced{"trailer", "x-report"};
+        const header_field report{"x-report", "kv=1\r\n2"};
+        x.begin(200, {&announced, 1}, std::nullopt);
+        co_await x.write("first");
+        co_await x.finish(x.request().target == "/last" ? "last" : "", {&report, 1});
+    });
+    run([&](executor where) -> task<> {
+        client_pool pool(where);
+        const endpoint to = *parse_endpoint(server.address());
+        for (const char* target : {"/", "/last", "/"}) {
+            const answer got = co_await ask(pool, to, {"GET", target, {}, {}});
+            EXPECT_FALSE(got.failure);
+            EXPECT_EQ(got.body, target == std::string_view("/last") ? "firstlast" : "first");
+            EXPECT_EQ(got.trailer, "kv=1  2");
+        }
+        EXPECT_EQ(server.web.connection_count(), 1u);
+    });
+}
+
 /// One answer per connection, as given, then the end of the connection.
 answer answer_to(
     const std::string& response, std::string_view method = "GET", bool keep_open = false

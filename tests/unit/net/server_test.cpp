@@ -279,6 +279,22 @@ TEST(server, gives_bodies_with_readable_bytes_behind_them) {
     EXPECT_EQ(body_of(none.read_to_end()), "ok");
 }
 
+TEST(server, goes_on_after_a_body_was_released) {
+    running_server server([](exchange& x) -> task<> {
+        const auto body = co_await x.read_body(bytes(1 << 20));
+        const std::string size = std::to_string(body->size());
+        x.release_body();
+        EXPECT_EQ((co_await x.read_body(bytes(1 << 20)))->size(), 0u);
+        co_await x.respond(200, {}, size);
+    });
+    raw_peer client(server.address());
+    for (const std::size_t size : {10u, 50'000u, 20u, 500'000u}) {
+        client.send(post(std::string(size, 'a')));
+        client.read_until("\r\n\r\n");
+        EXPECT_EQ(client.read_until(std::to_string(size)), std::to_string(size));
+    }
+}
+
 TEST(server, answers_malformed_requests_and_lives_on) {
     server_options options;
     options.error_body = [](int status, std::string_view what) {

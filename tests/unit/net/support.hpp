@@ -41,7 +41,10 @@ inline bool eventually(const std::function<bool()>& condition) {
 /// A blocking socket that can misbehave.
 class raw_peer {
 public:
-    explicit raw_peer(int fd) : x_fd(fd) {}
+    explicit raw_peer(int fd) : x_fd(fd) {
+        const int on = 1;
+        ::setsockopt(x_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
     /// Connects to "127.0.0.1:port".
     explicit raw_peer(const std::string& address, int receive_buffer = 0) {
         x_fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
