@@ -25,6 +25,7 @@ instant scheduler::step(instant now, const input& what, std::vector<decision>& o
         s.look_and_grant();
     }
     if (s.refuse_if_over_limit()) {
+        s.unlooked = s.workers.all().size();
         s.look_and_grant();
     }
     return s.has_due_work() ? s.now : s.next_wakeup();

@@ -88,6 +88,9 @@ std::optional<instant> scheduler::fits_at(const known_worker& worker, const wait
 }
 
 void scheduler::reserve(waiting_ticket& what) {
+    if (x_wrong.never_reserves) {
+        return;
+    }
     const auto held = std::ranges::count_if(x_workers, [](const known_worker& one) {
         return one.reserved_for.has_value();
     });
@@ -108,8 +111,7 @@ void scheduler::reserve(waiting_ticket& what) {
             best_at = at;
         }
     }
-    if (best == nullptr || std::cmp_greater_equal(held, max_reservations) ||
-        x_wrong.never_reserves) {
+    if (best == nullptr || std::cmp_greater_equal(held, max_reservations)) {
         what.reserve_failed = true;
         return;
     }
@@ -251,7 +253,8 @@ instant scheduler::step(instant now, const input& what, std::vector<decision>& o
         again = grants();
     }
     if (reject_overfull()) {
-        again = grants() || again;
+        x_seen = 0;
+        again = grants();
     }
     return again ? x_now : std::max(x_now, next_due());
 }

@@ -220,6 +220,81 @@ TEST(scheduler_property, random_histories_follow_the_reference_and_keep_the_cont
     }
 }
 
+/// What the judge says when it watches a reference with this fault, within so many histories.
+std::string verdict_on(planted wrong, std::uint64_t histories = 60) {
+    for (std::uint64_t seed = 1; seed <= histories; ++seed) {
+        history one(seed, wrong);
+        one.judge_reference();
+        if (std::string found = one.run(events_a_history); !found.empty()) {
+            return found.substr(0, found.find(':'));
+        }
+    }
+    return "nothing";
+}
+
+/// Whether the comparison tells the scheduler from a reference with this fault.
+bool comparison_finds(planted wrong) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        history one(seed, wrong);
+        if (!one.run(events_a_history).empty()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+TEST(scheduler_property_canary, the_judge_finds_nothing_in_the_reference_itself) {
+    EXPECT_EQ(verdict_on({}), "nothing");
+}
+
+TEST(scheduler_property_canary, the_judge_finds_planted_faults) {
+    EXPECT_EQ(verdict_on({.extra_slots = 1}), "I1");
+    EXPECT_EQ(verdict_on({.forgets_unlisted = true}), "I2");
+    EXPECT_EQ(verdict_on({.newest_first = true}), "I3");
+    EXPECT_EQ(verdict_on({.sleeps_on_release = true}), "I4");
+    EXPECT_EQ(verdict_on({.releases_twice = true}), "I5");
+    EXPECT_EQ(verdict_on({.repeats_tokens = true}), "I7");
+    EXPECT_EQ(verdict_on({.never_reserves = true}), "I8");
+    EXPECT_EQ(verdict_on({.unbounded_queue = true}), "I9");
+}
+
+TEST(scheduler_property_canary, the_comparison_finds_planted_faults) {
+    EXPECT_TRUE(comparison_finds({.extra_slots = 1}));
+    EXPECT_TRUE(comparison_finds({.forgets_unlisted = true}));
+    EXPECT_TRUE(comparison_finds({.newest_first = true}));
+    EXPECT_TRUE(comparison_finds({.never_reserves = true}));
+    EXPECT_FALSE(comparison_finds({}));
+}
+
+/// The world's own check of memory must see an engine that is promised too much.
+TEST(scheduler_property_canary, the_world_finds_overcommitted_memory) {
+    const auto only_the_world = [](std::uint64_t seed) {
+        random_source random(seed);
+        world_options options = reference::draw_options(random);
+        options.honest = true;
+        options.mishaps = 0;
+        options.reporting = 4;
+        world around(options, random.next());
+        reference::scheduler forgetful(options.config, {.forgets_unlisted = true});
+        instant wakeup = never;
+        for (std::uint64_t event = 0; event < events_a_history; ++event) {
+            const world::event& next = around.next(wakeup);
+            std::vector<decision> decided;
+            wakeup = forgetful.step(next.now, next.what, decided);
+            around.observe(decided);
+            if (around.overcommitted()) {
+                return true;
+            }
+        }
+        return false;
+    };
+    bool found = false;
+    for (std::uint64_t seed = 1; seed <= 60 && !found; ++seed) {
+        found = only_the_world(seed);
+    }
+    EXPECT_TRUE(found);
+}
+
 }  // namespace
 
 }  // namespace sluice::core
