@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/config.hpp"
 #include "app/units_text.hpp"
 
 namespace sluice::app {
@@ -69,6 +70,22 @@ CLI::Option* add_duration(
             flag, [&target](const std::string& text) { target = required_duration(text); }, help
         )
         ->type_name("DURATION");
+}
+
+void add_override(
+    CLI::App& command,
+    std::vector<config_override>& overrides,
+    const std::string& flag,
+    const std::string& path,
+    const std::string& help
+) {
+    command.add_option_function<std::string>(
+        flag,
+        [&overrides, flag, path](const std::string& text) {
+            overrides.push_back({path, text, flag});
+        },
+        help
+    );
 }
 
 file_text read_whole_file(const std::string& path, std::size_t limit) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.hpp"
 
@@ -13,6 +14,8 @@ class Option;
 }  // namespace CLI
 
 namespace sluice::app {
+
+struct config_override;
 
 /// One sentence on stderr: "sluice load: words".
 void complain(std::string_view words, std::string_view who = "sluice");
@@ -31,6 +34,15 @@ CLI::Option* add_duration(
     CLI::App& command,
     const std::string& flag,
     std::optional<duration>& target,
+    const std::string& help
+);
+
+/// A flag that stands for the setting at `path` of the configuration.
+void add_override(
+    CLI::App& command,
+    std::vector<config_override>& overrides,
+    const std::string& flag,
+    const std::string& path,
     const std::string& help
 );
 

@@ -117,19 +117,7 @@ void check_availability(const config::gateway_config& config, config_report& rep
         "local",
         "refuse is"
     );
-    available.need(
-        coordination.on_permit_loss == config::permit_loss::cut,
-        "coordination.on_permit_loss",
-        "keep",
-        "cut is"
-    );
     available.need(config.quotas.empty(), "quotas", "a quota", "an empty list is");
-    available.need(
-        config.body_priority == config::body_priority_mode::off,
-        "body_priority",
-        name_of(config.body_priority),
-        "off is"
-    );
     available.need(!config.queue_hints, "queue_hints", "on", "off is");
     available.need(!config.otlp.endpoint, "otlp.endpoint", "OpenTelemetry", "null is");
     std::size_t index = 0;

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 
 #include "app/config_reader.hpp"
 #include "app/units_text.hpp"
+#include "openai/errors.hpp"
 
 namespace sluice::app {
 
@@ -16,39 +16,6 @@ template <class Range, class Value, class Projection = std::identity>
 bool contains(const Range& range, const Value& value, Projection projection = {}) {
     return std::ranges::find(range, value, projection) != std::ranges::end(range);
 }
-
-/// Reasons that a client can be answered with; the map changes their status.
-constexpr std::array<std::string_view, 29> reasons{
-    "bad_request",
-    "too_large",
-    "unauthorized",
-    "model_not_found",
-    "stale_permit",
-    "no_permit",
-    "permit_expired",
-    "not_held",
-    "body_too_large",
-    "queue_full",
-    "quota_requests",
-    "quota_tokens",
-    "tenant_concurrency",
-    "shed",
-    "deadline_unreachable",
-    "worker_failed",
-    "upstream_error",
-    "queue_timeout",
-    "no_worker",
-    "backend_lost",
-    "draining",
-    "headroom",
-    "first_token_timeout",
-    "idle_timeout",
-    "total_timeout",
-    "header_too_large",
-    "method_not_allowed",
-    "not_found",
-    "internal",
-};
 
 class relations {
 public:
@@ -94,12 +61,17 @@ private:
     }
 
     void check_status_map() {
+        std::vector<std::string_view> known;
+        for (const openai::reason why : openai::all_reasons()) {
+            if (why != openai::reason::ok && why != openai::reason::client_gone) {
+                known.push_back(openai::to_string(why));
+            }
+        }
         for (const auto& [reason, status] : x_config.status_map) {
-            if (!contains(reasons, reason)) {
+            if (!contains(known, reason)) {
                 x_report.add(
                     "status_map." + printable(reason),
-                    "unknown reason; " +
-                        suggestion(reason, std::vector(reasons.begin(), reasons.end()))
+                    "unknown reason; " + suggestion(reason, known)
                 );
             }
         }

@@ -6,6 +6,8 @@ namespace sluice::app {
 
 std::span<const verb> verbs() {
     static constexpr std::array table{
+        verb{"demo", "A gateway with simulated GPU workers and some traffic", set_up_demo},
+        verb{"gateway", "Queue requests for engines and forward them", set_up_gateway},
         verb{"engine", "A GPU worker without a GPU", set_up_engine},
         verb{"load", "Send a trace to a server and check every answer", set_up_load},
         verb{"status", "Pools, permits and queues of a running gateway", set_up_status},

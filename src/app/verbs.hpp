@@ -30,7 +30,9 @@ struct verb {
 std::span<const verb> verbs();
 
 verb_action set_up_config(CLI::App& command);
+verb_action set_up_demo(CLI::App& command);
 verb_action set_up_engine(CLI::App& command);
+verb_action set_up_gateway(CLI::App& command);
 verb_action set_up_kv(CLI::App& command);
 verb_action set_up_load(CLI::App& command);
 verb_action set_up_status(CLI::App& command);
