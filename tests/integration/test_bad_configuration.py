@@ -67,7 +67,8 @@ class BadConfiguration(unittest.TestCase):
         self.assertIn("timeout", message)
 
     def test_what_is_no_yaml(self):
-        for text in ("pools: [", "\t- x\n", b"\xff\xfe\x00", "a: b: c", "[" * 20_000):
+        for text in ("pools: [", "\t- x\n", b"\xff\xfe\x00", b"listen: \xff\n", b"\x89PNG\r\n\x1a\n",
+                     "a: b: c", "[" * 20_000, ""):
             with self.subTest(text=text[:20]):
                 program = self.start_with(text)
                 self.assertEqual(program.code, 1, program.tail())

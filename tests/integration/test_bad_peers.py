@@ -92,7 +92,7 @@ class BadInput(GatewayCase):
             "model is null": C.replace(b'"m"', b"null"),
             "lone surrogate": C.replace(b'"m"', rb'"\ud800"'),
             "NUL": C.replace(b"hi", b"\x00"),
-            "messages is text": b'{"model":"m","messages":"hi"}',
+            "model is empty": C.replace(b'"m"', b'""'),
         }
         for name, body in bodies.items():
             with self.subTest(name):

@@ -35,7 +35,7 @@ class FrontDoor(GatewayCase):
         self.assert_refused(fetch(self.gateway.address, "/v1/models/zzz"), 404, "model_not_found")
 
     def test_unknown_model(self):
-        for name in (b'"zzz"', b'""', rb'"m\u0000"'):
+        for name in (b'"zzz"', b'"M"', rb'"m\u0000"'):
             answer = self.chat(self.gateway, C.replace(b'"m"', name))
             error = self.assert_refused(answer, 404, "model_not_found")
             self.assertEqual(answer.header("x-should-retry"), "false")

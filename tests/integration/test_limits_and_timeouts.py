@@ -207,16 +207,15 @@ class WorkerTimeouts(GatewayCase):
         self.assert_given_back()
 
     def test_slow_requests_are_logged_with_worker_duration_and_prompt(self):
-        gate = Gate()
-        self.start(scripts.held(gate), slow="200ms")
-        client = self.send_chat(self.gateway, headers=[("x-request-id", "slow-1")])
+        """Whether while it runs or at its end: one warning of its own."""
+        self.start(lambda call: (call.wait(Gate(), 0.3), scripts.plain(call)), slow="200ms")
+        answer = self.chat(self.gateway, headers=[("x-request-id", "slow-1")])
+        self.assertEqual(answer.status, 200)
         line = self.gateway.program.wait_message("slow request", 3)
-        self.assertEqual(line["id"], "slow-1")
-        self.assertTrue(line["worker"])
+        self.assertEqual((line["id"], line["level"]), ("slow-1", "warn"))
+        self.assertEqual(line["worker"], answer.header("x-sluice-worker"))
         self.assertGreaterEqual(line["duration_ms"], 200)
         self.assertGreater(line["prompt_tokens"], 0)
-        gate.open()
-        self.assertEqual(client.read_response().status, 200)
 
 
 class Unreachable(GatewayCase):

@@ -57,13 +57,14 @@ class CutAnywhere(GatewayCase):
     def script(self, call):
         """Sends the pieces; each next one only when the client has what was sent before.
 
-        So every piece is a read of its own at the gateway. Should it hold a part of an event back,
-        the wait ends by itself.
+        So every piece is a read of its own at the gateway. It may hold a part of an event back (an
+        error event of its own must not be glued to it): then the wait ends after a moment in which
+        the piece has been read.
         """
         call.send(scripts.stream_head(self.framing))
         for piece, received in self.pieces:
             call.send(scripts.chunk(piece) if self.framing == "chunked" else piece)
-            call.wait(received, 0.05)
+            call.wait(received, 0.002)
         if self.framing == "chunked":
             call.send(scripts.LAST_CHUNK)
         else:

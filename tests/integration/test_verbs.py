@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import Program, fetch, post
+from harness import Gateway, Program, fetch, post
 from harness.case import CHAT, together
 from harness.program import run, wait_until
 from harness.raw import sse_data
@@ -139,7 +139,7 @@ class GatewayWithoutFile(VerbCase):
         models = fetch(listen, "/v1/models").json()
         self.assertEqual([entry["id"] for entry in models["data"]], ["m"])
         pool = fetch(admin, "/api/v1/pools").json()[0]
-        self.assertEqual(pool["kv_capacity"], 4096)
+        self.assertEqual((pool["kv_capacity"], pool["slots"]), (4096, 4))
         body = {"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]}
         self.assertEqual(post(listen, CHAT, body).status, 200)
         streamed = post(listen, CHAT, body | {"stream": True})
@@ -161,20 +161,25 @@ class GatewayWithoutFile(VerbCase):
         finally:
             program.stop()
 
+
+class LoadThroughTheGateway(VerbCase):
     def test_load_never_exceeds_slots_and_memory(self):
         """Two engines say themselves what they held at most."""
-        engines = [self.start_engine("--when-full", "refuse", slots=4, kv_tokens=4096)
+        slots, kv_tokens = 4, 4096
+        engines = [self.start_engine("--when-full", "refuse", slots=slots, kv_tokens=kv_tokens)
                    for _ in range(2)]
-        _, listen, _ = self.start_gateway(*engines)
+        gateway = Gateway([{"url": f"http://{engine}", "slots": slots, "kv_tokens": kv_tokens,
+                            "probe": "vllm"} for engine in engines])
+        self.addCleanup(gateway.stop)
         rows = [(number * 10, 50 + number % 11 * 40, 10 + number % 6 * 30) for number in range(200)]
-        report = self.load(self.trace(rows), f"http://{listen}", "--max-tokens", "256")
+        report = self.load(self.trace(rows), f"http://{gateway.address}", "--max-tokens", "256")
         self.assert_all_answered(report, 200)
         self.assertEqual(report["ok"], 200)
         started = 0
         for engine in engines:
             stats = fetch(engine, "/stats").json()
-            self.assertLessEqual(stats["peak_running"], 4, stats)
-            self.assertLessEqual(stats["peak_kv_tokens"], 4096, stats)
+            self.assertLessEqual(stats["peak_running"], slots, stats)
+            self.assertLessEqual(stats["peak_kv_tokens"], kv_tokens, stats)
             self.assertGreater(stats["peak_kv_tokens"], 0, stats)
             self.assertEqual((stats["running"], stats["preemptions"], stats["crashes"]), (0, 0, 0))
             started += stats["started"]

@@ -73,6 +73,7 @@ class Client:
         self.response = None
         self._framing = None
         self._left = 0
+        self._head_only = False
 
     def __enter__(self):
         return self
@@ -87,6 +88,7 @@ class Client:
 
     def request(self, method, path, body=b"", headers=()):
         body = as_body(body) if body else b""
+        self._head_only = method == "HEAD"
         self.send(head_bytes(method, path, body, headers) + body)
         return self
 
@@ -140,7 +142,9 @@ class Client:
             name, _, value = line.partition(b":")
             response.headers.append((name.decode("latin-1").lower(),
                                      value.strip().decode("latin-1")))
-        if "chunked" in response.header("transfer-encoding", ""):
+        if self._head_only:
+            self._framing, self._left = "length", 0
+        elif "chunked" in response.header("transfer-encoding", ""):
             self._framing = "chunked"
         elif response.header("content-length") is not None:
             self._framing, self._left = "length", int(response.header("content-length"))
