@@ -216,8 +216,10 @@ void scheduler::state::apply(const permit_requeued& what) {
     if (what.carried != nullptr) {
         take_report(*what.carried);
     }
-    back.avoid = from.number;
-    back.avoid_news = from.news;
+    if (from.epoch == back.epoch) {
+        back.avoid = from.number;
+        back.avoid_news = from.news;
+    }
     back.where = nullptr;
     back.old_token = {};
     back.due = back.deadline_before_grant + (now - back.granted_at);

@@ -193,7 +193,10 @@ void scheduler::operator()(const permit_requeued& what) {
     while (back.cls != priority::high && promotion_due(back) <= x_now) {
         move_up(back);
     }
-    back.avoids = std::pair(ended.worker, worker(ended.worker).news);
+    back.avoids.reset();
+    if (worker(ended.worker).epoch == ended.epoch) {
+        back.avoids = std::pair(ended.worker, worker(ended.worker).news);
+    }
     x_waiting.push_back(back);
     if (what.carried != nullptr) {
         apply_report(*what.carried, &what.id);
