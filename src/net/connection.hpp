@@ -2,8 +2,8 @@
 // Internal to net.
 //
 // Invariants
-//  1. At most one read is pending. Between requests it is the wait for the next one; while a handler
-//     runs it is the watch for a client that leaves. So a request costs one read operation.
+//  1. At most one read is pending. Between requests it is the wait for the next one; while a
+//     handler runs it is the watch for a client that leaves. A request costs one read operation.
 //  2. A request's head (and a body that came with it) stays in x_buffers[x_current] for the whole
 //     exchange; reads meanwhile go to the other buffer, or straight into the body's memory.
 //  3. Read-ahead is bounded by `ahead_limit`; beyond it only errors are watched for.

@@ -26,8 +26,8 @@ void connection::begin_body() {
     x_body_size = 0;
     x_body_started = false;
     x_body_done = !x_parser.expects_body();
-    // After "Expect: 100-continue" it is open whether the next bytes are the body, until it is asked
-    // for; a refusal without asking closes.
+    // After "Expect: 100-continue" it is open whether the next bytes are the body until it is
+    // asked for; a refusal without asking closes.
     if (!x_body_done && !x_head.expect_continue && x_head.content_length &&
         current().size() >= *x_head.content_length) {
         x_body = current().view().substr(0, *x_head.content_length);

@@ -191,8 +191,10 @@ task<bool> connection::respond(
     add_data(out, body);
     x_response.started = true;
     const gather::outcome outcome = send_now(out);
-    x_response.ended = outcome == gather::outcome::would_block ? co_await drain(out)
-                                                               : outcome == gather::outcome::done;
+    x_response.ended = outcome == gather::outcome::done;
+    if (outcome == gather::outcome::would_block) {
+        x_response.ended = co_await drain(out);
+    }
     co_return x_response.ended;
 }
 
@@ -253,8 +255,10 @@ task<bool> connection::finish(std::string_view last, std::span<const header_fiel
     }
     x_response.started = true;
     const gather::outcome outcome = send_now(out);
-    x_response.ended = outcome == gather::outcome::would_block ? co_await drain(out)
-                                                               : outcome == gather::outcome::done;
+    x_response.ended = outcome == gather::outcome::done;
+    if (outcome == gather::outcome::would_block) {
+        x_response.ended = co_await drain(out);
+    }
     co_return x_response.ended;
 }
 

@@ -42,8 +42,8 @@ struct server_options {
     duration body_timeout =
         std::chrono::seconds(60);  ///< No byte of an unfinished body for so long.
     half_close on_half_close = half_close::abort;
-    /// Body of the answers that the server gives itself (malformed head, connection limit, a handler
-    /// that failed), of type `error_type`. None: the reason as plain text. Called on any thread.
+    /// Body of the answers that the server gives itself (malformed head, connection limit, a
+    /// handler that failed), of type `error_type`. None: the reason as plain text. Any thread.
     std::function<std::string(int status, std::string_view what)> error_body;
     std::string error_type = "application/json";
     /// Told what a handler threw; for a log. Called on any thread.
@@ -51,7 +51,7 @@ struct server_options {
 };
 
 /// One request and its response. Used by its handler only, on the connection's strand.
-/// Every awaiting member returns false / an error once the client is gone; the handler then returns.
+/// Every awaiting member returns false / an error once the client is gone; the handler then ends.
 class exchange {
 public:
     virtual ~exchange() = default;
@@ -78,8 +78,8 @@ public:
         int status, std::span<const header_field> fields, std::string_view body
     ) = 0;
 
-    /// Starts a streamed response: known length, or chunked (close-delimited for HTTP/1.0). The head
-    /// is held back and leaves with the first write(), flush() or finish(), in one segment.
+    /// Starts a streamed response: known length, or chunked (close-delimited for HTTP/1.0). The
+    /// head is held back and leaves with the first write(), flush() or finish(), in one segment.
     virtual void begin(
         int status, std::span<const header_field> fields, std::optional<std::uint64_t> length
     ) = 0;
@@ -112,7 +112,7 @@ public:
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
-    /// Binds and starts accepting. The error says what is in the way ("127.0.0.1:8080 is in use …").
+    /// Binds and starts accepting. The error says what is in the way ("… is in use by …").
     result<void> start();
     /// Where it listens, for instance "127.0.0.1:40123".
     std::string address() const;

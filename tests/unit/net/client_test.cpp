@@ -224,7 +224,7 @@ TEST(client, reads_a_chunked_response_cut_in_two_anywhere) {
             }
             peer.send(whole.substr(0, cut));
             if (cut % 5 == 0) {
-                std::this_thread::sleep_for(1ms);  // now and then the pieces arrive apart
+                pause();  // now and then the pieces arrive apart
             }
             peer.send(whole.substr(cut));
         }

@@ -59,7 +59,7 @@ TEST(server, takes_pipelined_requests_cut_anywhere) {
         raw_peer client(server.address());
         client.send(std::string_view(all).substr(0, cut));
         if (cut % 7 == 0) {
-            std::this_thread::sleep_for(1ms);  // now and then the pieces arrive apart
+            pause();  // now and then the pieces arrive apart
         }
         client.send(std::string_view(all).substr(cut));
         const std::string got = client.read_to_end();
