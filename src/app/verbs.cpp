@@ -12,6 +12,7 @@ std::span<const verb> verbs() {
         verb{"load", "Send a trace to a server and check every answer", set_up_load},
         verb{"status", "Pools, permits and queues of a running gateway", set_up_status},
         verb{"kv", "What a token of a model costs in GPU memory", set_up_kv},
+        verb{"bench", "How fast this build is on this machine", set_up_bench},
         verb{"config", "Check and show the configuration", set_up_config},
         verb{"version", "Print the version", set_up_version},
     };

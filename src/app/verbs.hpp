@@ -29,6 +29,7 @@ struct verb {
 /// In the order of `sluice -h`.
 std::span<const verb> verbs();
 
+verb_action set_up_bench(CLI::App& command);
 verb_action set_up_config(CLI::App& command);
 verb_action set_up_demo(CLI::App& command);
 verb_action set_up_engine(CLI::App& command);
