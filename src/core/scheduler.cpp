@@ -14,7 +14,8 @@ scheduler& scheduler::operator=(scheduler&&) noexcept = default;
 instant scheduler::step(instant now, const input& what, std::vector<decision>& out) {
     state& s = *x_state;
     s.out = &out;
-    s.now = std::max(s.now, now);
+    // Before `never`, at which nothing falls due.
+    s.now = std::min(std::max(s.now, now), never - duration(1));
     s.submitted = no_entry;
     const bool moved = s.do_due_work();
     std::visit([&s](const auto& happened) { s.apply(happened); }, what);

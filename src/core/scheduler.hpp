@@ -7,15 +7,18 @@
 //
 //  R1 Time. `now` never runs backwards (an earlier one is taken as the latest seen). Every step
 //     first does what is due (≤ now), at most `max_moves` moves in this order: permits that expired
-//     (by expiry, then order key) → lost; workers whose report is older than three heartbeats (by
-//     join order) → suspect; tickets past their deadline (by deadline, then order key) → timed_out;
-//     tickets and permits of lost sessions (sessions as lost, inside one as learned of; waiting →
-//     cancelled, running → lost); promotions (R6). Then the input is applied. If due work is left
-//     over, nothing is granted in this step and next_wakeup is `now`.
+//     (by expiry, then order key) → lost; workers that take tickets though their report (without
+//     one: their registration) is three heartbeats old (by join order) → suspect; tickets past
+//     their deadline (by deadline, then order key) → timed_out; tickets and permits of lost
+//     sessions (sessions as lost, inside one as learned of; waiting → cancelled, running → lost);
+//     promotions (R6). Then the input is applied. If due work is left over or came with the input
+//     (a lost session), nothing is granted in this step and next_wakeup is `now`. The wakeup is
+//     never too late; it may be early. A wait or ttl lies between 1 µs and 2^53 µs.
 //  R2 Submit. A known id is ignored. No worker registered → no_worker. peak_kv above every
 //     registered worker's capacity → too_large (suspect and draining ones count). Otherwise it
 //     waits under the next order key. If after this step's grants it still waits and the queue
-//     holds more than max_length tickets or max_bytes of bodies, it is rejected: queue_full.
+//     holds more than max_length tickets or max_bytes of bodies, it is rejected: queue_full; if a
+//     worker was kept for it, the look is repeated. A peak_kv below prompt_kv counts as prompt_kv.
 //  R3 Look. While something can be granted: walk the waiting tickets: those that hold a reservation
 //     (by class, order key), then the classes high, normal, low (low first when owed, see below),
 //     in a class by order key; at most `max_heads` in all. Grant the first that finds a worker
@@ -32,49 +35,60 @@
 //       free slots = slots − |live permits of its epoch ∪ listed tokens|, and a free slot index;
 //       with reports: prompt_kv ≤ g(row) − U, U = Σ peak_kv of live permits of its epoch that the
 //         report does not list, row the first ≥ predicted; predicted beyond the last row: peak_kv ≤
-//         g(last) − U (an agent that shows no report yet has g = 0);
+//         g(last) − U (an agent that shows no report yet has g = 0). Where nothing runs (no slot
+//         in use, the report says running = waiting = 0) peak_kv ≤ g(0) is enough, so that the
+//         rounding up to a row refuses nobody for ever;
 //       without: peak_kv ≤ capacity − Σ peak_kv of live permits of its epoch (unknown capacity:
-//       yes).
-//     Tried in this order: its reserved worker; its first max_hints hints; then, of the unreserved
-//     workers with a free slot, in join order starting after the last worker granted this third
-//     way, at most `max_looked`, until `max_fitting` are open. Of the first two kinds the first
-//     open one wins; of the third the least used (in use / slots; ties: met first). If `max_looked`
-//     ended the third way without a find, the next look starts after the last one looked at, and
-//     the step asks to be called again until every worker has been looked at since the last input.
-//     The slot is the lowest free index; the token max(last given, reported max, floor) + 1.
+//         yes).
+//     Tried in this order: its reserved worker; its first max_hints hints (those that named a known
+//     worker when it came); then, of the unreserved workers that take tickets and have a free slot,
+//     in join order starting after the last one granted this third way, at most `max_looked`, until
+//     `max_fitting` are open. Of the first two kinds the first open one wins; of the third the
+//     least used (in use / slots; ties: met first). If `max_looked` ended the third way without a
+//     find, the next look starts after the last one looked at, and the step asks to be called again
+//     until every worker has been looked at since the last input, move or grant.
+//     The slot is the lowest free index; the token one above all given, reported, listed and the
+//     floor.
 //  R5 Reserve. At most `max_reservations` a pool, one a worker, one worker a ticket. Among
-//  unreserved
-//     ready workers that could ever hold it, the one expected to fit soonest: live permits are
-//     taken to end at granted + predicted · pace, in that order (ties: slot); the time is the end
-//     by which slot and memory (free now + freed peaks) suffice; now if they do, never if no end
-//     does. Ties: larger capacity, then smaller id (bytes). Nobody else is placed there until the
-//     ticket leaves the queue, or the worker leaves or is no longer ready.
-//  R6 Ageing. A waiting ticket is due to move up one class at arrival + k · ageing (k = 1, 2),
-//  keeping
-//     order key and tenant. Due ones move in the order: class normal, then low; order key.
+//     unreserved ready workers with slots that could ever hold it, the one expected to fit soonest:
+//     live permits are taken to end at granted + predicted · pace, in that order (ties: slot); the
+//     time is the end by which slot and memory (free now + freed peaks) suffice; now if they do,
+//     never if no end does. Ties: larger capacity, then smaller id (bytes). Nobody else is placed
+//     there until the ticket leaves the queue, or the worker leaves or is no longer ready.
+//     pace: 30 ms a token at first; each permit released ok with output moves it by an eighth of
+//     the difference to (now − granted) / output (quotients rounded toward zero).
+//  R6 Ageing. A waiting ticket is due to move up one class at arrival + k · ageing (k = 1, 2), and
+//     keeps order key and tenant. Due ones move in the order: class normal, then low; order key.
 //  R7 Ends. Released, lost and requeued permits free slot and memory in the same step, before the
 //     look; a carried report is applied right after. With reports, a listed token keeps its slot
-//     until a report no longer lists it. A requeued ticket keeps order key and arrival (its class
-//     is the one it has aged to), its deadline moves by the time it ran, and it avoids that worker
-//     until the worker's next report or probe (the carried report does not count). `hung` makes the
-//     worker suspect in the same step.
-//  R8 Suspect. No grants. A report or probe opens a trial: one request. Released ok → ready; failed
-//  →
-//     suspect, closed; any other end → the trial is open again.
+//     until a report no longer lists it. A requeued ticket keeps order key, arrival and passed_by,
+//     its class is the one it has aged to by now, its deadline moves by the time it ran. If that
+//     incarnation is still there, it avoids it until its next report or probe (the carried report
+//     does not count). `hung` makes a ready worker suspect in the same step.
+//     A report counts if worker, epoch and number (from 1, rising) do and the worker has an agent;
+//     its kv_capacity, where not zero, replaces the registered one.
+//  R8 Suspect. No grants. A report or probe opens a trial, unless the worker's report is three
+//     heartbeats old: one request. Released ok → ready; failed or hung → suspect, closed; any other
+//     end → open as by a probe. A draining worker stays draining whatever ends on it.
 //  R9 Calls that name no live permit (unknown ticket, other token) → call_failed not_held; one past
 //     its expiry → permit_expired. cancel of a ticket that does not wait → call_failed not_found.
-//     They change nothing.
-//  R10 Retry-after. With n ≤ 64 remembered grants, the oldest at t0: (now − t0) / n · (waiting +
-//  1),
-//     between 1 s and 300 s; 1 s without any grant. too_large: zero (never).
-//  R11 Workers. join: unknown id or higher epoch → a fresh incarnation, ready; same epoch → slots
-//  and
-//     capacity change in place; lower → ignored. lost, drain, report, probe of another epoch:
+//     They change nothing, and what they carry is not read.
+//  R10 Retry-after. With n ≤ 64 remembered grants, the oldest at t0: (now − t0) / n · (waiting
+//     + 1), who is refused not counted, between 1 s and 300 s; 1 s without any grant. too_large:
+//     zero.
+//  R11 Workers. join: unknown id or higher epoch → a fresh incarnation, ready; the epoch of a lost
+//     one → it is back, fresh, and its permits take room again; same epoch → slots and capacity
+//     change in place; lower than any seen → ignored. lost, drain, report, probe of another epoch:
 //     ignored. Permits of a lost or replaced incarnation take no room and stay until released,
 //     requeued or expired.
 //  R12 Adopt. The ticket is unknown and the worker present in that epoch, slot < slots and free but
-//     for old_token → a live permit under a new token, order key kept (or new), granted now; else
-//     call_failed slot_taken. A report that lists old_token lists it. Requeued, it waits as high.
+//     for old_token, by which no live permit there goes → a live permit under a new token (above
+//     old_token), order key kept (or new; later ones are higher), granted now; else call_failed
+//     slot_taken. A report that lists old_token lists it. Requeued, it waits as high. Equal keys
+//     from two holders stand in any order.
+//
+//  A decision about a ticket carries what is known of it: place and token, peak, order key,
+//  passed_by, waited = now − arrival, and queue_length without it.
 //
 // Not thread-safe: one strand. Work of a step is bounded by the constants below, not by the queue.
 #pragma once

@@ -233,7 +233,7 @@ bool scheduler::reject_overfull() {
 
 instant scheduler::step(instant now, const input& what, std::vector<decision>& out) {
     x_out = &out;
-    x_now = std::max(x_now, now);
+    x_now = std::min(std::max(x_now, now), never - duration(1));
     x_submitted.reset();
     x_release_step = false;
     for (std::size_t moves = 0; moves < max_moves; ++moves) {

@@ -49,9 +49,9 @@ public:
     /// Nothing new arrives, nothing fails any more: everyone gives back what they hold.
     const event& next_of_the_end(instant wakeup);
     void observe(const std::vector<decision>& decisions);
-    /// I1 at the moment of the newest report: what it shows to run, together with everything that was
+    /// I1 at the moment of the newest report: what it shows to run, together with all that was
     /// granted on its strength, needs more over time than there is. (Honest worlds. What time adds
-    /// between a report and the start of a request is the business of the guard at the worker's door.)
+    /// between a report and the start of a request is the business of the guard at the door.)
     std::optional<std::string> overcommitted() const;
     instant now() const { return x_now; }
     /// The scheduler lost its memory: workers register again, holders state what they have. Returns
