@@ -57,7 +57,9 @@ net::task<bool> relay::run() {
         if (!co_await connect(true) && !x_signal.aborted()) {
             co_return false;
         }
-        head = x_signal.aborted() ? nullptr : co_await exchange_heads();
+        if (!x_signal.aborted()) {
+            head = co_await exchange_heads();
+        }
     }
     if (head == nullptr) {
         co_await end(broken_or_aborted());
