@@ -23,8 +23,8 @@ std::size_t thread_count(const config::gateway_config& config);
 /// says so: a guess would overrun a GPU.
 result<void> resolve_models(config::gateway_config& config);
 
-/// Pools for workers that nobody wrote a file about: each is asked for its model, and those with the
-/// same model share a pool. Error: one does not answer, and so its model is not known.
+/// Pools for workers that nobody wrote a file about: each is asked for its model, and those with
+/// the same model share a pool. Error: one does not answer, and so its model is not known.
 result<std::vector<config::pool_options>> pools_of_workers(const std::vector<std::string>& urls);
 
 }  // namespace sluice::app

@@ -5,9 +5,7 @@
 
 namespace sluice::detail {
 
-void assertion_failed(
-    const char* condition, const char* file, int line, std::string_view context
-) {
+void assertion_failed(const char* condition, const char* file, int line, std::string_view context) {
     std::fprintf(
         stderr,
         "sluice: assertion '%s' failed at %s:%d\n%.*s\n",

@@ -12,9 +12,9 @@ namespace sluice::detail {
 
 }  // namespace sluice::detail
 
-#define SLUICE_ASSERT(condition)              \
-    (static_cast<bool>(condition)             \
-         ? static_cast<void>(0)               \
+#define SLUICE_ASSERT(condition)  \
+    (static_cast<bool>(condition) \
+         ? static_cast<void>(0)   \
          : ::sluice::detail::assertion_failed(#condition, __FILE__, __LINE__, {}))
 
 /// As SLUICE_ASSERT; `context` (a string, built only on failure) is printed too.
