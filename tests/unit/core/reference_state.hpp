@@ -1,4 +1,4 @@
-// What the reference scheduler remembers, as plain values, and the faults that can be planted in it.
+// What the reference scheduler remembers, as plain values, and the faults that can be planted there.
 #pragma once
 
 #include <optional>
