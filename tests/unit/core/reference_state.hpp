@@ -1,4 +1,4 @@
-// What the reference scheduler remembers, as plain values, and the faults that can be planted there.
+// What the reference scheduler remembers, as plain values, and the faults planted in it.
 #pragma once
 
 #include <optional>
