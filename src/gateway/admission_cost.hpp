@@ -12,9 +12,9 @@
 namespace sluice::gateway {
 
 struct cost_rules {
-    std::int64_t block = 16;        ///< Tokens, ≥ 1.
-    bytes per_token = bytes(1);     ///< ≥ 1
-    std::optional<tokens> context;  ///< Nothing: not known.
+    std::int64_t block = 16;          ///< Tokens, ≥ 1.
+    bytes per_token = bytes(1);       ///< ≥ 1
+    std::optional<tokens> context{};  ///< Nothing: not known.
     tokens default_output{512};
 };
 

@@ -129,7 +129,10 @@ void admission_hub::drain() {
 
 void admission_hub::close() {
     x_impl->closed.store(true, std::memory_order_release);
+    // Leases that are still suspended somewhere keep the hub alive, longer than the contexts.
     x_impl->port.reset();
+    x_impl->open.clear();
+    x_impl->timer.reset();
 }
 
 void admission_hub::look(std::size_t waiting_at_most, snapshot_reader done) {

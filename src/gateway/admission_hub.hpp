@@ -74,7 +74,7 @@ struct hub_options {
     /// Whether a lost permit ends its request (on_permit_loss: cut).
     bool cut_on_loss = true;
     /// Called on the strand when a worker turned suspect, or a request was taken back from it.
-    std::function<void(const std::shared_ptr<const coord::worker_info>&)> on_trouble;
+    std::function<void(const std::shared_ptr<const coord::worker_info>&)> on_trouble{};
 };
 
 class admission_hub : public coord::outcome_sink,

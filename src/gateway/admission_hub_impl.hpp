@@ -57,7 +57,9 @@ struct admission_hub::impl {
     using phase = hub_ticket::phase;
 
     impl(net::io_pool& threads, hub_options wanted)
-        : options(std::move(wanted)), pool(threads), timer(threads.executor_of(0)) {}
+        : options(std::move(wanted)),
+          pool(threads),
+          timer(std::make_unique<net::steady_timer>(threads.executor_of(0))) {}
 
     hub_options options;
     net::io_pool& pool;
@@ -77,7 +79,7 @@ struct admission_hub::impl {
     bool inside_call = false;  // a call of the port is on the stack
     bool late_posted = false;
     std::vector<coord::release> late;  // grants that nobody waits for any more
-    net::steady_timer timer;
+    std::unique_ptr<net::steady_timer> timer;
     bool timer_set = false;
     std::vector<coord::submission> submissions;
     std::vector<ticket_id> ids;

@@ -121,6 +121,8 @@ void admission_hub::impl::release_run(std::span<hub_operation> run) {
 
 void admission_hub::impl::requeue_run(std::span<hub_operation> run) {
     requeues.clear();
+    // The next grant may come inside the call and replaces the ticket's worker.
+    std::vector<std::shared_ptr<const coord::worker_info>> failed;
     for (const hub_operation& op : run) {
         if (op.who->now != phase::running) {
             // Its permit is gone, and with it the place that it could have gone back to.
@@ -130,14 +132,15 @@ void admission_hub::impl::requeue_run(std::span<hub_operation> run) {
         --running;
         op.who->now = phase::waiting;
         requeues.push_back({op.who->id, op.who->token, op.why, {}});
+        if (op.why == core::requeue_why::failed) {
+            failed.push_back(op.who->worker);
+        }
     }
     if (!requeues.empty()) {
         call([&](coord::admission_port& to) { to.requeue(requeues); });
     }
-    for (const hub_operation& op : run) {
-        if (op.why == core::requeue_why::failed) {
-            trouble(op.who->worker);
-        }
+    for (const auto& worker : failed) {
+        trouble(worker);
     }
     if (draining) {
         drain_on_strand();
@@ -253,8 +256,8 @@ void admission_hub::impl::arm_renewal() {
     if (std::exchange(timer_set, true)) {
         return;
     }
-    timer.expires_after(options.renew_every);
-    timer.async_wait([weak = self->weak_from_this()](net::error_code failed) {
+    timer->expires_after(options.renew_every);
+    timer->async_wait([weak = self->weak_from_this()](net::error_code failed) {
         const auto hub = weak.lock();
         if (hub && !failed) {
             hub->x_impl->renew_on_strand();

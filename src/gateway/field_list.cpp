@@ -17,6 +17,14 @@ void field_list::add(std::string_view name, std::int64_t value) {
     add(name, std::string_view(digits.data(), end));
 }
 
+void field_list::add_real(std::string_view name, double value) {
+    std::array<char, 32> digits{};
+    char* const last = digits.data() + digits.size();
+    const auto [end, failed] =
+        std::to_chars(digits.data(), last, value, std::chars_format::fixed, 3);
+    add(name, failed == std::errc() ? std::string_view(digits.data(), end) : std::string_view("0"));
+}
+
 void field_list::copy(std::string_view name, std::string_view value) {
     x_fields.emplace_back();
     x_places.push_back({x_text.size(), name.size(), x_text.size() + name.size(), value.size()});

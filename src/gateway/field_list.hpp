@@ -23,6 +23,8 @@ public:
     /// `name` is a literal, `value` is copied.
     void add(std::string_view name, std::string_view value);
     void add(std::string_view name, std::int64_t value);
+    /// With three decimals.
+    void add_real(std::string_view name, double value);
     /// Both are copied.
     void copy(std::string_view name, std::string_view value);
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <random>
 
+#include "gateway/worker_watch.hpp"
+
 namespace sluice::gateway {
 
 namespace {
@@ -71,6 +73,19 @@ void hall::list_models(pool& one) {
     for (const auto& [alias, model] : one.options.aliases) {
         enter(alias, model);
     }
+}
+
+void hall::close() {
+    for (const auto& one : pools) {
+        if (one->watch) {
+            one->watch->close();
+        }
+        if (one->hub) {
+            one->hub->close();
+        }
+        one->ports = {};
+    }
+    x_threads.clear();
 }
 
 void hall::read_metrics(std::function<void(std::string)> done) {

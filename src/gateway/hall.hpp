@@ -81,6 +81,10 @@ public:
     /// Enters the models and aliases of `one`; start-up only.
     void list_models(pool& one);
 
+    /// After the io_pool has stopped: gives back whatever belongs to its contexts. Requests that are
+    /// still suspended there keep the hall itself alive, longer than the contexts.
+    void close();
+
 private:
     std::array<int, openai::reason_count> x_status{};
     std::vector<std::unique_ptr<thread_state>> x_threads;

@@ -79,8 +79,7 @@ void add_request_fields(field_list& fields, const request_record& record) {
         fields.add("x-sluice-attempts", record.attempts);
     }
     if (record.in != nullptr) {
-        const double waited = record.queue_ms(request_record::clock::now());
-        fields.add("x-sluice-queue-ms", static_cast<std::int64_t>(waited));
+        fields.add_real("x-sluice-queue-ms", record.queue_ms(request_record::clock::now()));
     }
 }
 

@@ -72,7 +72,9 @@ core::scheduler_config scheduler_config_of(
 
 struct service::impl : std::enable_shared_from_this<impl> {
     impl(config::gateway_config from, net::io_pool& pool, wiring with)
-        : io(pool), parts(std::move(with)), timer(pool.executor_of(0)) {
+        : io(pool),
+          parts(std::move(with)),
+          timer(std::make_unique<net::steady_timer>(pool.executor_of(0))) {
         if (!parts.log) {
             parts.log = std::make_shared<obs::logger>(log_options_of(from.log));
         }
@@ -92,7 +94,7 @@ struct service::impl : std::enable_shared_from_this<impl> {
     std::atomic<bool> hurried{false};
 
     // On context 0:
-    net::steady_timer timer;
+    std::unique_ptr<net::steady_timer> timer;
     bool draining = false;
     bool aborted = false;
     bool quiet = false;  // nothing ran at the last look
@@ -214,8 +216,8 @@ void service::impl::drain_on_strand() {
 }
 
 void service::impl::look_again() {
-    timer.expires_after(look_every);
-    timer.async_wait([weak = weak_from_this()](net::error_code failed) {
+    timer->expires_after(look_every);
+    timer->async_wait([weak = weak_from_this()](net::error_code failed) {
         const auto self = weak.lock();
         if (self && !failed) {
             self->look();
@@ -261,18 +263,11 @@ service::~service() {
     impl& self = *x_impl;
     self.admin = {};
     self.server.reset();
+    self.timer.reset();
     if (!self.inside) {
         return;
     }
-    for (const auto& one : self.inside->pools) {
-        if (one->watch) {
-            one->watch->stop();
-        }
-        if (one->hub) {
-            one->hub->close();
-        }
-        one->ports = {};
-    }
+    self.inside->close();
 }
 
 result<void> service::start() {

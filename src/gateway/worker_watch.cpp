@@ -27,7 +27,7 @@ worker_watch::worker_watch(
       x_count(workers.size()),
       x_registry(std::move(registry)),
       x_log(std::move(log)),
-      x_client(where) {
+      x_client(std::make_unique<net::client_pool>(where)) {
     for (watched_worker& one : workers) {
         std::string id = one.info.id;
         x_workers.emplace(std::move(id), entry{std::move(one), false});
@@ -53,8 +53,10 @@ void worker_watch::trouble_on_strand(const coord::worker_info& worker) {
     }
 }
 
-void worker_watch::stop() {
+void worker_watch::close() {
     x_stopped = true;
+    x_client.reset();
+    x_registry.reset();
 }
 
 coord::live_worker worker_watch::note_of(std::string_view id) const {
@@ -89,12 +91,12 @@ net::task<void> worker_watch::converse(std::shared_ptr<worker_watch> self, entry
         }
         if (one.worker.learn) {
             const auto facts =
-                co_await read_engine(x_client, x_where, one.worker.address, learn_patience);
+                co_await read_engine(*x_client, x_where, one.worker.address, learn_patience);
             if (facts && !x_stopped) {
                 learned(one, *facts);
             }
         }
-        const bool alive = co_await answers(x_client, x_where, one.worker.address, patience);
+        const bool alive = co_await answers(*x_client, x_where, one.worker.address, patience);
         if (alive && !x_stopped) {
             x_registry->probed(one.worker.info.id, one.worker.info.epoch);
         }

@@ -4,7 +4,7 @@
 //  1. Everything happens on the strand (context 0); the watch lives in a shared_ptr.
 //  2. At most one conversation with a worker at a time; a worker in trouble is asked again every
 //     `ask_again` until it answers, and not at all otherwise.
-//  3. After stop() nothing is asked and nothing is said.
+//  3. After close() nothing is asked and nothing is said.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,8 @@ public:
     void start_on_strand();
     /// The worker hung, failed, or gave a request back.
     void trouble_on_strand(const coord::worker_info& worker);
-    void stop();
+    /// After the context has stopped, before it is destroyed.
+    void close();
 
     /// On the strand: what the snapshot does not know.
     coord::live_worker note_of(std::string_view id) const;
@@ -71,7 +72,7 @@ private:
     std::size_t x_count = 0;
     std::shared_ptr<coord::registry_port> x_registry;
     std::shared_ptr<obs::logger> x_log;
-    net::client_pool x_client;
+    std::unique_ptr<net::client_pool> x_client;
     bool x_stopped = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <climits>
+#include <csignal>
 #include <ctime>
 #include <iterator>
 #include <utility>
@@ -174,6 +176,12 @@ bool logger::flush(milliseconds limit) {
 }
 
 void logger::run() {
+    // A sink that nobody reads any more is an error of write(), not the end of the process.
+    sigset_t broken_pipe;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+
     std::string batch;
     std::unique_lock lock(x_mutex);
     for (;;) {
