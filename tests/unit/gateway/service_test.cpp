@@ -352,7 +352,10 @@ TEST_F(service_test, b01_a_reset_while_the_worker_thinks_closes_the_worker) {
     });
     browser leaving(address);
     leaving.chat(streamed);
-    ASSERT_TRUE(eventually([&] { return read([](fake_pool& of) { return of.granted; }) == 1; }));
+    ASSERT_TRUE(eventually([&] {
+        const std::lock_guard lock(mutex);
+        return bodies.size() == 1;
+    }));
     leaving.reset();
     EXPECT_TRUE(eventually([&] { return given_up.load(); }));
     expect_balance(1);
