@@ -1,7 +1,5 @@
 #include "core/entry_table.hpp"
 
-#include "base/assert.hpp"
-
 namespace sluice::core {
 
 entry_index entry_table::create(ticket_id id) {
@@ -15,30 +13,25 @@ entry_index entry_table::create(ticket_id id) {
             x_blocks.push_back(std::make_unique<entry[]>(std::size_t{1} << block_bits));
         }
     }
-    const bool inserted = x_by_id.emplace(id, index).second;
-    SLUICE_ASSERT(inserted);
+    x_ids.insert(id, index);
     (*this)[index].id = id;
     return index;
 }
 
 void entry_table::destroy(entry_index index) {
-    x_by_id.erase((*this)[index].id);
+    x_ids.erase((*this)[index].id);
     (*this)[index] = entry{};
     x_free.push_back(index);
 }
 
 std::optional<entry_index> entry_table::find(ticket_id id) const {
-    const auto found = x_by_id.find(id);
-    if (found == x_by_id.end()) {
-        return std::nullopt;
-    }
-    return found->second;
+    const entry_index found = x_ids.find(id);
+    return found == no_entry ? std::nullopt : std::optional(found);
 }
 
 std::size_t entry_table::memory_bytes() const {
     return x_blocks.size() * (std::size_t{1} << block_bits) * sizeof(entry) +
-           x_free.capacity() * sizeof(entry_index) +
-           x_by_id.bucket_count() * (sizeof(std::pair<ticket_id, entry_index>) + 1);
+           x_free.capacity() * sizeof(entry_index) + x_ids.memory_bytes();
 }
 
 }  // namespace sluice::core

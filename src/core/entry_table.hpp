@@ -3,20 +3,17 @@
 // entries.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "core/id_index.hpp"
 #include "core/inputs.hpp"
 
 namespace sluice::core {
 
 struct worker;
-
-using entry_index = std::uint32_t;
-inline constexpr entry_index no_entry = 0xffff'ffff;
 
 enum class entry_state : std::uint8_t { unused, waiting, running };
 enum class due_place : std::uint8_t { nowhere, near, far };
@@ -115,24 +112,19 @@ public:
     entry_index create(ticket_id id);
     void destroy(entry_index index);
     std::optional<entry_index> find(ticket_id id) const;
-    std::size_t size() const { return x_by_id.size(); }
+    std::size_t size() const { return x_ids.size(); }
     std::size_t memory_bytes() const;
 
     template <class Visitor>
-    void for_each(Visitor&& visit) const {
-        for (const auto& [id, index] : x_by_id) {
-            visit(index);
-        }
+    void for_each(const Visitor& visit) const {
+        x_ids.for_each(visit);
     }
 
 private:
     static constexpr std::uint32_t block_bits = 10;
     static constexpr std::uint32_t block_mask = (1U << block_bits) - 1;
 
-    struct id_hash : ticket_id_hash {
-        using is_avalanching = void;
-    };
-    boost::unordered_flat_map<ticket_id, entry_index, id_hash> x_by_id;
+    id_index x_ids;
     std::vector<std::unique_ptr<entry[]>> x_blocks;
     std::vector<entry_index> x_free;
     entry_index x_used = 0;

@@ -99,7 +99,9 @@ void core_bench_pool::submit() {
     random_source chance(x_chance++);
     const std::uint64_t drawn = chance.next();
     core::ticket_submitted what;
-    what.what.id = {session_id{1 + (drawn & 15U)}, x_next_ticket++};
+    // Sixteen gateways, each of which numbers its own tickets.
+    const std::uint64_t session = drawn & (x_next_ticket.size() - 1);
+    what.what.id = {session_id{1 + session}, x_next_ticket[session]++};
     constexpr std::array<core::priority, 8> classes = {
         core::priority::high,
         core::priority::normal,

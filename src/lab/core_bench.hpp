@@ -6,6 +6,7 @@
 // expiries are part of the figures. One thread, no I/O.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ private:
     std::vector<permit> x_running;
     std::vector<core::decision> x_decided;
     std::size_t x_oldest = 0;
-    std::uint64_t x_next_ticket = 1;
+    std::array<std::uint64_t, 16> x_next_ticket{};
     std::uint64_t x_chance;
     std::uint64_t x_misses = 0;
     duration x_step = duration::zero();
