@@ -55,6 +55,9 @@ vllm_figures read_vllm_page(std::string_view page) {
     std::optional<double> old_use;
     metric_page samples(page);
     while (const auto sample = samples.next()) {
+        if (sample->name == "sluice_engine_slots") {
+            found.max_num_seqs = count_of(sample->value);
+        }
         if (!sample->name.starts_with("vllm:")) {
             continue;
         }
@@ -70,7 +73,9 @@ vllm_figures read_vllm_page(std::string_view page) {
         } else if (name == "cache_config_info") {
             found.block_size = count_label(*sample, "block_size");
             found.num_gpu_blocks = count_label(*sample, "num_gpu_blocks");
-            found.max_num_seqs = count_label(*sample, "max_num_seqs");
+            if (const auto seqs = count_label(*sample, "max_num_seqs")) {
+                found.max_num_seqs = seqs;
+            }
         }
     }
     if (!found.kv_use) {

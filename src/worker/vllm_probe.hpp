@@ -18,7 +18,8 @@ struct vllm_figures {
     std::optional<double> kv_use;  ///< Share of the KV cache, 0 … 1.
     std::optional<std::int64_t> block_size;
     std::optional<std::int64_t> num_gpu_blocks;
-    std::optional<std::int64_t> max_num_seqs;  ///< Only some engines say it.
+    /// Largest batch. vLLM does not say it; the simulated engine does (sluice_engine_slots).
+    std::optional<std::int64_t> max_num_seqs;
 
     /// The whole KV cache; nothing when unknown.
     std::optional<tokens> kv_tokens() const;

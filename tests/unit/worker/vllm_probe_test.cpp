@@ -87,6 +87,13 @@ TEST(vllm_probe, capacity_is_blocks_times_their_size) {
     EXPECT_FALSE(read_vllm_page("vllm:cache_config_info{num_gpu_blocks=\"9\"} 1").kv_tokens());
 }
 
+TEST(vllm_probe, the_largest_batch_where_an_engine_says_it) {
+    EXPECT_EQ(read_vllm_page("sluice_engine_slots 4\n").max_num_seqs, 4);
+    const std::string info = "vllm:cache_config_info{block_size=\"16\",max_num_seqs=\"256\"} 1\n";
+    EXPECT_EQ(read_vllm_page(info).max_num_seqs, 256);
+    EXPECT_FALSE(read_vllm_page("sluice_engine_slots NaN\n").max_num_seqs);
+}
+
 TEST(vllm_probe, engines_behind_one_page_add_up) {
     const auto found = read_vllm_page(
         "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 4\n"
