@@ -15,7 +15,8 @@ constexpr std::string_view document = R"page(<!doctype html>
 <title>Sluice</title>
 <style nonce="@NONCE@">
 :root { color-scheme: light dark; --line: #8884; --use: #2a7de1; --kv: #1fa97c; --wait: #e08a1e; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 72rem; padding: 0 1rem; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 72rem;
+  padding: 0 1rem; }
 h1 { font-size: 1.25rem; margin: 0 0 1rem; }
 #link { font-size: .8rem; font-weight: normal; opacity: .7; margin-left: .7rem; }
 table { border-collapse: collapse; width: 100%; }

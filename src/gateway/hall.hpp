@@ -81,7 +81,7 @@ public:
     /// Enters the models and aliases of `one`; start-up only.
     void list_models(pool& one);
 
-    /// After the io_pool has stopped: gives back whatever belongs to its contexts. Requests that are
+    /// After the io_pool has stopped: gives back what belongs to its contexts. Requests that are
     /// still suspended there keep the hall itself alive, longer than the contexts.
     void close();
 

@@ -46,6 +46,13 @@ public:
         }
         grant();
     }
+    /// Tells that the first worker turned suspect.
+    void suspect() {
+        coord::outcome one;
+        one.kind = core::decision_kind::worker_suspect;
+        one.permit.worker = x_workers.front();
+        x_sink.on_outcomes({&one, 1});
+    }
     /// Grants a ticket whose cancel is on its way: as a store that had already decided.
     void grant_although_cancelled() { x_ignore_cancel = true; }
 
@@ -117,6 +124,7 @@ public:
     }
 
     void join(const coord::worker_info& worker) override {
+        joined.push_back(worker);
         std::erase_if(x_workers, [&](const auto& one) { return one->id == worker.id; });
         x_workers.push_back(std::make_shared<const coord::worker_info>(worker));
         grant();
@@ -130,6 +138,7 @@ public:
     bytes largest = bytes::max();
     std::vector<core::release_outcome> outcomes;
     std::vector<std::string> probes;
+    std::vector<coord::worker_info> joined;
     std::map<std::uint64_t, std::string> avoided;
 
 private:
