@@ -1,8 +1,9 @@
 // From a ticket's id to its entry.
 //
-// A session numbers its tickets one after the other, so the numbers are kept in small pages and only
-// the pages are hashed: neighbours in time are neighbours in memory. With a million waiting that
-// spares the two cache misses that hashing every id by itself would cost at each submit and end.
+// A session numbers its tickets one after the other, so the numbers are kept in small pages and
+// only the pages are hashed: neighbours in time are neighbours in memory. With a million waiting
+// that spares the two cache misses that hashing every id by itself would cost at each submit and
+// end.
 //
 // Invariant: a page exists exactly as long as one of its numbers is known.
 #pragma once

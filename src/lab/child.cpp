@@ -148,7 +148,7 @@ bool await_port(int port, std::chrono::milliseconds within) {
         if (accepted) {
             return true;
         }
-        // The peer is another program: there is no event to await but its answer.
+        // lint-allow(call): the peer is another program; there is no event to await but its answer.
         ::usleep(5'000);
     }
     return false;

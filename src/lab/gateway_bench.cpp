@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -91,9 +92,16 @@ std::string wrk_script(bool stream) {
            body + "'\n";
 }
 
+/// The number that `text` begins with; zero when there is none.
+double number(std::string_view text) {
+    double value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
 /// "1.23ms", "456.00us", "2.00s" → milliseconds.
 double wrk_time(const std::string& text) {
-    const double value = std::stod(text);
+    const double value = number(text);
     if (text.ends_with("us")) {
         return value / 1000;
     }
@@ -110,6 +118,7 @@ struct measured {
 
 std::optional<std::string> match(const std::string& text, const char* pattern) {
     std::smatch found;
+    // lint-allow(call): the text is wrk's own report, a page long
     return std::regex_search(text, found, std::regex(pattern))
                ? std::optional<std::string>(found[1])
                : std::nullopt;
@@ -147,17 +156,17 @@ result<measured> measure(
     if (!rps || !total || !p50 || !p99) {
         return fail(errc::protocol_error, "wrk said something unexpected: " + said);
     }
-    measured made{std::stod(*rps), wrk_time(*p50), wrk_time(*p99)};
-    if (with.process != nullptr && std::stod(*total) > 0) {
+    measured made{number(*rps), wrk_time(*p50), wrk_time(*p99)};
+    if (with.process != nullptr && number(*total) > 0) {
         const auto used = with.process->cpu_time() - cpu_before;
-        made.cpu_us = static_cast<double>(used.count()) / std::stod(*total);
+        made.cpu_us = static_cast<double>(used.count()) / number(*total);
     }
     if (const auto refused = match(said, R"(Non-2xx or 3xx responses:\s+(\d+))")) {
-        made.errors += std::stol(*refused);
+        made.errors += static_cast<long>(number(*refused));
     }
     for (const char* kind : {"connect", "read", "write", "timeout"}) {
         const std::string pattern = std::string(kind) + R"( (\d+))";
-        made.errors += std::stol(match(said, pattern.c_str()).value_or("0"));
+        made.errors += static_cast<long>(number(match(said, pattern.c_str()).value_or("0")));
     }
     return made;
 }
@@ -263,7 +272,7 @@ result<std::vector<gateway_bench_row>> run_gateway_bench(const gateway_bench_opt
         }
     }
     const std::string direct = upstream.address();
-    const int direct_port = std::stoi(direct.substr(direct.rfind(':') + 1));
+    const int direct_port = static_cast<int>(number(direct.substr(direct.rfind(':') + 1)));
     const std::vector<peer> peers = {
         {"direct", {{"json", direct_port}, {"sse", direct_port}}, nullptr},
         {"nginx", {{"json", nginx_json}, {"sse", nginx_sse}}, &*nginx},
