@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "obs/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace sluice::admin {
 
@@ -18,7 +18,7 @@ public:
 
     object& text(std::string_view name, std::string_view value) {
         key(name);
-        obs::append_json_text(x_out, value);
+        append_json_text(x_out, value);
         return *this;
     }
     object& number(std::string_view name, std::int64_t value) {
@@ -46,7 +46,7 @@ public:
             if (i > 0) {
                 x_out += ',';
             }
-            obs::append_json_text(x_out, values[i]);
+            append_json_text(x_out, values[i]);
         }
         x_out += ']';
         return *this;

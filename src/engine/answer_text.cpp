@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "base/hash.hpp"
+#include "base/json_text.hpp"
 #include "base/random.hpp"
 #include "openai/errors.hpp"
-#include "openai/json_text.hpp"
 
 namespace sluice::engine {
 
@@ -86,10 +86,10 @@ stream_text::stream_text(const answer_plan& plan) : x_plan(plan) {
     const bool chat = plan.kind == endpoint_kind::chat;
     x_head = fmt::format(
         R"(data: {{"id":{},"object":"{}","created":{},"model":{},"choices":[)",
-        openai::json_quote(plan.id),
+        json_quote(plan.id),
         chat ? "chat.completion.chunk" : "text_completion",
         plan.created,
-        openai::json_quote(plan.model)
+        json_quote(plan.model)
     );
 }
 
@@ -140,10 +140,10 @@ std::string completion_body(const answer_plan& plan) {
     const bool chat = plan.kind == endpoint_kind::chat;
     std::string out = fmt::format(
         R"({{"id":{},"object":"{}","created":{},"model":{},"choices":[)",
-        openai::json_quote(plan.id),
+        json_quote(plan.id),
         chat ? "chat.completion" : "text_completion",
         plan.created,
-        openai::json_quote(plan.model)
+        json_quote(plan.model)
     );
     for (std::int64_t choice = 0; choice < plan.choices; ++choice) {
         const std::string text = choice_text(plan, choice);
@@ -173,7 +173,7 @@ std::string embeddings_body(const answer_plan& plan, std::int64_t inputs) {
     append(
         out,
         R"(],"model":{},"usage":{{"prompt_tokens":{},"total_tokens":{}}}}})",
-        openai::json_quote(plan.model),
+        json_quote(plan.model),
         plan.prompt_tokens,
         plan.prompt_tokens
     );
@@ -181,7 +181,7 @@ std::string embeddings_body(const answer_plan& plan, std::int64_t inputs) {
 }
 
 std::string model_list_body(std::string_view model, std::int64_t created, tokens longest) {
-    const std::string name = openai::json_quote(model);
+    const std::string name = json_quote(model);
     return fmt::format(
         R"({{"object":"list","data":[{{"id":{},"object":"model","created":{},)"
         R"("owned_by":"sluice-engine","root":{},"parent":null,"max_model_len":{}}}]}})",
@@ -228,8 +228,7 @@ std::string metrics_body(
 ) {
     std::string out;
     // A JSON string escapes what a label value must: backslash, quote, line feed.
-    const std::string labels =
-        fmt::format(R"(engine="0",model_name={})", openai::json_quote(model));
+    const std::string labels = fmt::format(R"(engine="0",model_name={})", json_quote(model));
     const auto add = [&](std::string_view name,
                          std::string_view type,
                          std::string_view help,
@@ -276,9 +275,9 @@ std::string error_body(
 ) {
     return fmt::format(
         R"({{"error":{{"message":{},"type":"{}","param":{},"code":"{}"}}}})",
-        openai::json_quote(message),
+        json_quote(message),
         openai::error_type(status),
-        param.empty() ? "null" : openai::json_quote(param),
+        param.empty() ? "null" : json_quote(param),
         code
     );
 }

@@ -6,8 +6,8 @@
 #include <array>
 #include <chrono>
 
+#include "base/json_text.hpp"
 #include "net/event.hpp"
-#include "openai/json_text.hpp"
 
 namespace sluice::engine {
 

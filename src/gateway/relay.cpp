@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
 #include "gateway/reply.hpp"
-#include "obs/json_text.hpp"
 
 namespace sluice::gateway {
 
@@ -245,7 +245,7 @@ relay_step relay::last_step() {
     if (how == ending::unfinished) {
         drop_half_event();
     }
-    return x_fsm.end(how, !x_fsm.is_error() || obs::is_utf8(x_unsent));
+    return x_fsm.end(how, !x_fsm.is_error() || is_utf8(x_unsent));
 }
 
 ending relay::how_it_ended() const {
@@ -335,7 +335,7 @@ net::task<void> relay::tell(relay_step step) {
 
 /// The worker's first event was an error: its words become the body of an answer with a status.
 net::task<void> relay::tell_event(const relay_step& step) {
-    if (!obs::is_utf8(x_failure)) {
+    if (!is_utf8(x_failure)) {
         co_await answer_failure(
             x_order.client,
             x_order.in,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "openai/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace sluice::load {
 
@@ -27,7 +27,7 @@ std::string chat_body(const body_shape& shape) {
     std::string body;
     body.reserve(size + 256);
     body += "{\"model\":";
-    openai::append_json_string(body, shape.model);
+    append_json_text(body, shape.model);
     body += ",\"messages\":[{\"role\":\"user\",\"content\":\"";
     const std::size_t end = body.size() + size;
     body += fmt::format("{} ", shape.number);

@@ -15,7 +15,7 @@
 #include <iterator>
 #include <utility>
 
-#include "obs/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace sluice::obs {
 

@@ -1,7 +1,7 @@
 #include "openai/errors.hpp"
 
 #include "base/assert.hpp"
-#include "openai/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace sluice::openai {
 
@@ -116,17 +116,17 @@ std::string error_body(
     int status
 ) {
     std::string out = R"({"error":{"message":)";
-    append_json_string(out, message);
+    append_json_text(out, message);
     out += R"(,"type":)";
-    append_json_string(out, error_type(status == 0 ? default_status(why) : status));
+    append_json_text(out, error_type(status == 0 ? default_status(why) : status));
     out += R"(,"param":)";
     if (param.empty()) {
         out += "null";
     } else {
-        append_json_string(out, param);
+        append_json_text(out, param);
     }
     out += R"(,"code":)";
-    append_json_string(out, to_string(why));
+    append_json_text(out, to_string(why));
     if (!details.empty()) {
         out += R"(,"sluice":)";
         out += details;

@@ -1,15 +1,15 @@
 #include "openai/models.hpp"
 
-#include "openai/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace sluice::openai {
 
 std::string model_body(const model_entry& model) {
     std::string out = R"({"id":)";
-    append_json_string(out, model.id);
+    append_json_text(out, model.id);
     out += R"(,"object":"model","created":)" + std::to_string(model.created);
     out += R"(,"owned_by":)";
-    append_json_string(out, model.owned_by);
+    append_json_text(out, model.owned_by);
     out += '}';
     return out;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "openai/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace sluice::openai {
 

@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "openai/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace sluice::openai {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "obs/json_text.hpp"
+#include "base/utf8.hpp"
 
 namespace sluice::obs {
 namespace {

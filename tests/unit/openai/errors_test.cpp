@@ -5,8 +5,8 @@
 
 #include <set>
 
+#include "base/json_text.hpp"
 #include "base/random.hpp"
-#include "openai/json_text.hpp"
 #include "openai/models.hpp"
 
 namespace sluice::openai {

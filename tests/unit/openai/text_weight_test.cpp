@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "openai/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace sluice::openai {
 namespace {

@@ -1,8 +1,8 @@
-#include "openai/json_text.hpp"
+#include "base/json_text.hpp"
 
-#include "openai/utf8.hpp"
+#include "base/utf8.hpp"
 
-namespace sluice::openai {
+namespace sluice {
 
 namespace {
 
@@ -34,7 +34,7 @@ void append_escaped(std::string& out, unsigned char byte) {
 
 }  // namespace
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_json_text(std::string& out, std::string_view text) {
     out += '"';
     std::size_t at = 0;
     while (at < text.size()) {
@@ -67,8 +67,8 @@ void append_json_string(std::string& out, std::string_view text) {
 std::string json_quote(std::string_view text) {
     std::string out;
     out.reserve(text.size() + 2);
-    append_json_string(out, text);
+    append_json_text(out, text);
     return out;
 }
 
-}  // namespace sluice::openai
+}  // namespace sluice

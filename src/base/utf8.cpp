@@ -1,6 +1,6 @@
-#include "openai/utf8.hpp"
+#include "base/utf8.hpp"
 
-namespace sluice::openai {
+namespace sluice {
 
 namespace {
 
@@ -68,4 +68,15 @@ std::size_t put_utf8(char32_t code, char* out) {
     return 4;
 }
 
-}  // namespace sluice::openai
+bool is_utf8(std::string_view text) {
+    while (!text.empty()) {
+        const utf8_step step = step_utf8(text);
+        if (!step.valid) {
+            return false;
+        }
+        text.remove_prefix(step.length);
+    }
+    return true;
+}
+
+}  // namespace sluice
