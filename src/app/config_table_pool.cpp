@@ -124,7 +124,9 @@ void describe(config::timeout_options& timeouts, section_visitor& visitor) {
         visitor.field({.key = key, .doc = doc, .min = millisecond, .max = day}, value);
     };
     add("connect", "Connecting to a worker.", bind(timeouts.connect));
-    add("first_token", "From the forwarding to the first byte.", bind(timeouts.first_token));
+    add("first_token",
+        "From the forwarding to the first token; whole answers get 100 ms a token more.",
+        bind(timeouts.first_token));
     add("idle", "Between two pieces of a stream.", bind(timeouts.idle));
     add("total", "From the forwarding to the end.", bind(timeouts.total));
     add("slow", "A request over it is logged with worker and sizes.", bind(timeouts.slow));

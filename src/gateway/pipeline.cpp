@@ -8,6 +8,7 @@
 #include "gateway/request_labels.hpp"
 #include "gateway/routes.hpp"
 #include "gateway/worker_watch.hpp"
+#include "net/alarm.hpp"
 #include "net/await_elsewhere.hpp"
 #include "openai/rewrite.hpp"
 
@@ -58,6 +59,7 @@ private:
     net::task<bool> find_pool();
     net::task<bool> admit();
     net::task<bool> take_answer(admission_hub::answer answer);
+    void watch_slowness();
     net::task<void> forward();
     net::task<bool> attempt(const net::request_out& request, request_clock& clock, bool last);
     coord::submission ticket() const;
@@ -75,6 +77,7 @@ private:
     const model_target* x_target = nullptr;
     admission_cost x_cost;
     permit_lease x_lease;
+    std::optional<net::alarm> x_slow;
 };
 
 net::task<void> model_call::run() {
@@ -250,7 +253,20 @@ net::task<bool> model_call::take_answer(admission_hub::answer answer) {
     x_lease = *std::move(answer);
     x_record.granted = request_record::clock::now();
     x_record.worker = x_lease.permit().worker->id;
+    watch_slowness();
     co_return true;
+}
+
+/// A request that holds its worker for longer than `slow` is told of while it still does.
+void model_call::watch_slowness() {
+    const auto& slow = x_target->to->options.timeouts.slow;
+    if (!slow) {
+        return;
+    }
+    if (!x_slow) {
+        x_slow.emplace(x_with.get_executor(), [this] { warn_slow(x_record, x_in); });
+    }
+    x_slow->arm(*slow);
 }
 
 net::task<void> model_call::forward() {
@@ -265,7 +281,9 @@ net::task<void> model_call::forward() {
         request.body = rewritten;
     }
     const pool& in = *x_target->to;
-    request_clock clock(x_with.get_executor(), x_with.signal(), in.options.timeouts);
+    const auto& limits = in.options.timeouts;
+    const auto first = first_answer_limit(limits, x_facts, in.rules());
+    request_clock clock(x_with.get_executor(), x_with.signal(), limits, first);
     const auto attempts = static_cast<std::uint32_t>(in.options.retries) + 1;
     for (x_record.attempts = 1;; ++x_record.attempts) {
         // Elsewhere is only where there is another worker: the same one is not asked twice.

@@ -363,7 +363,7 @@ std::string relay::message_for(openai::reason why) const {
             return fmt::format(
                 "worker {} sent no token within {} s (timeouts.first_token); retry",
                 worker,
-                seconds(limits.first_token)
+                seconds(x_order.clock.first_answer())
             );
         case openai::reason::idle_timeout:
             return fmt::format(

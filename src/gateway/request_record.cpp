@@ -42,23 +42,19 @@ output_count output_of(const openai::answer_facts& answer) {
     return {};
 }
 
-void warn_if_slow(const request_record& record, clock::duration took, hall& in) {
-    const auto& slow = record.in->options.timeouts.slow;
-    if (!slow || !record.granted || took < *slow) {
-        return;
-    }
-    in.log->write(obs::log_line(obs::level::warn, "slow request")
-                      .text("id", record.id)
-                      .text("pool", record.in->options.name)
-                      .text("worker", record.worker)
-                      .real("duration_ms", milliseconds(took))
-                      .number("prompt_tokens", record.prompt_estimate.count()));
-}
-
 }  // namespace
 
 double request_record::queue_ms(clock::time_point now) const {
     return milliseconds(granted.value_or(now) - arrived);
+}
+
+void warn_slow(const request_record& record, hall& in) {
+    in.log->write(obs::log_line(obs::level::warn, "slow request")
+                      .text("id", record.id)
+                      .text("pool", record.in->options.name)
+                      .text("worker", record.worker)
+                      .real("duration_ms", milliseconds(clock::now() - *record.granted))
+                      .number("prompt_tokens", record.prompt_estimate.count()));
 }
 
 void conclude(const request_record& record, hall& in) {
@@ -81,9 +77,6 @@ void conclude(const request_record& record, hall& in) {
     }
 
     const obs::level severity = severity_of(record.outcome);
-    if (record.in != nullptr) {
-        warn_if_slow(record, took, in);
-    }
     if (!in.log->wants(severity)) {
         return;
     }

@@ -38,7 +38,9 @@ struct request_record {
 };
 
 /// Writes the line {"msg":"request",…} and adds to the meters. Once, when the request has ended.
-/// A request that took longer than its pool's `slow` gets a warning of its own.
 void conclude(const request_record& record, hall& in);
+
+/// Writes the line {"msg":"slow request",…} of a request that still runs; `granted` is set.
+void warn_slow(const request_record& record, hall& in);
 
 }  // namespace sluice::gateway
