@@ -3,10 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -73,7 +73,7 @@ struct admission_hub::impl {
     std::vector<std::unique_ptr<net::mailbox<hub_delivery>>> outboxes;
 
     // On the strand:
-    std::unordered_map<std::uint64_t, std::shared_ptr<hub_ticket>> open;
+    boost::unordered_flat_map<std::uint64_t, std::shared_ptr<hub_ticket>> open;
     std::size_t running = 0;
     bool draining = false;
     bool inside_call = false;  // a call of the port is on the stack

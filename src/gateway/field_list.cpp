@@ -1,14 +1,18 @@
 #include "gateway/field_list.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 
 namespace sluice::gateway {
 
-void field_list::add(std::string_view name, std::string_view value) {
-    x_fields.push_back({name, {}});
-    x_places.push_back({npos, 0, x_text.size(), value.size()});
-    x_text += value;
+std::string_view field_list::keep(std::string_view text) {
+    if (text.size() > x_near.size() - x_near_used) {
+        return x_far.emplace_front(text);
+    }
+    char* const place = x_near.data() + x_near_used;
+    std::ranges::copy(text, place);
+    x_near_used += text.size();
+    return {place, text.size()};
 }
 
 void field_list::add(std::string_view name, std::int64_t value) {
@@ -25,32 +29,26 @@ void field_list::add_real(std::string_view name, double value) {
     add(name, failed == std::errc() ? std::string_view(digits.data(), end) : std::string_view("0"));
 }
 
-void field_list::copy(std::string_view name, std::string_view value) {
-    x_fields.emplace_back();
-    x_places.push_back({x_text.size(), name.size(), x_text.size() + name.size(), value.size()});
-    x_text += name;
-    x_text += value;
-}
-
-std::span<const net::header_field> field_list::fields() {
-    // The buffer may have moved while it grew: views are made when they are asked for.
-    const std::string_view text = x_text;
-    for (std::size_t i = 0; i < x_fields.size(); ++i) {
-        const place& at = x_places[i];
-        if (at.name != npos) {
-            x_fields[i].name = text.substr(at.name, at.name_length);
-        }
-        if (at.value != npos) {
-            x_fields[i].value = text.substr(at.value, at.value_length);
-        }
-    }
-    return x_fields;
-}
-
 void field_list::clear() {
-    x_text.clear();
     x_fields.clear();
-    x_places.clear();
+    x_far.clear();
+    x_near_used = 0;
+}
+
+field_list_pool::lease field_list_pool::take() {
+    if (x_spare.empty()) {
+        return {new field_list, {this}};
+    }
+    field_list* const list = x_spare.back().release();
+    x_spare.pop_back();
+    return {list, {this}};
+}
+
+void field_list_pool::put(std::unique_ptr<field_list> list) {
+    if (x_spare.size() < most_spare) {
+        list->clear();
+        x_spare.push_back(std::move(list));
+    }
 }
 
 }  // namespace sluice::gateway

@@ -1,6 +1,9 @@
 #include "gateway/forward_fields.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
+
+#include <iterator>
 
 #include "gateway/request_labels.hpp"
 
@@ -50,11 +53,11 @@ bool is_replaced(std::string_view name) {
     return name.size() > 9 && net::iequals(name.substr(0, 9), "x-sluice-");
 }
 
-}  // namespace
-
-std::string permit_text(const coord::permit& permit, tokens predicted) {
-    return fmt::format(
-        "id={:x}-{};worker={};epoch={};slot={};fencing={};kv={};predict={}",
+void add_permit(const coord::permit& permit, tokens predicted, field_list& out) {
+    fmt::memory_buffer text;
+    fmt::format_to(
+        std::back_inserter(text),
+        FMT_COMPILE("id={:x}-{};worker={};epoch={};slot={};fencing={};kv={};predict={}"),
         static_cast<std::uint64_t>(permit.ticket.session),
         permit.ticket.number,
         permit.worker->id,
@@ -64,10 +67,17 @@ std::string permit_text(const coord::permit& permit, tokens predicted) {
         permit.peak_kv.count(),
         predicted.count()
     );
+    out.add("x-sluice-permit", std::string_view(text.data(), text.size()));
 }
 
+}  // namespace
+
 void forward_fields(
-    const net::request_head& from, std::string_view id, std::string_view permit, field_list& out
+    const net::request_head& from,
+    std::string_view id,
+    const coord::permit& permit,
+    tokens predicted,
+    field_list& out
 ) {
     std::string_view connection;
     for (const net::header_field& one : from.fields) {
@@ -88,7 +98,7 @@ void forward_fields(
         out.borrow(one.name, one.value);
     }
     out.borrow("x-request-id", id);
-    out.borrow("x-sluice-permit", permit);
+    add_permit(permit, predicted, out);
 }
 
 }  // namespace sluice::gateway

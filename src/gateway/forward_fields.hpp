@@ -13,12 +13,14 @@
 
 namespace sluice::gateway {
 
-/// "id=…;worker=…;epoch=E;slot=I;fencing=F;kv=BYTES;predict=TOKENS"
-std::string permit_text(const coord::permit& permit, tokens predicted);
-
-/// Fills `out`; the views of `from`, `id` and `permit` must outlive it.
+/// Fills `out`; the views of `from` and `id` must outlive it. Adds x-request-id and x-sluice-permit:
+/// "id=…;worker=…;epoch=E;slot=I;fencing=F;kv=BYTES;predict=TOKENS".
 void forward_fields(
-    const net::request_head& from, std::string_view id, std::string_view permit, field_list& out
+    const net::request_head& from,
+    std::string_view id,
+    const coord::permit& permit,
+    tokens predicted,
+    field_list& out
 );
 
 }  // namespace sluice::gateway

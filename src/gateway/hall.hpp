@@ -15,6 +15,7 @@
 
 #include "base/config.hpp"
 #include "base/random.hpp"
+#include "gateway/field_list.hpp"
 #include "gateway/pool.hpp"
 #include "net/client.hpp"
 #include "net/io_pool.hpp"
@@ -43,6 +44,7 @@ struct model_target {
 struct thread_state {
     thread_state(net::executor where, std::uint64_t seed) : client(where), ids(seed) {}
 
+    field_list_pool lists;
     net::client_pool client;
     random_source ids;
 

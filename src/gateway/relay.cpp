@@ -27,7 +27,10 @@ bool is_event_stream(const net::response_head& head) {
 }  // namespace
 
 relay::relay(relay_order order)
-    : x_order(order), x_signal(order.client.signal()), x_answer(openai::answer_format::document) {}
+    : x_order(order),
+      x_signal(order.client.signal()),
+      x_fields(order.in.thread(order.client.thread_index()).lists.take()),
+      x_answer(openai::answer_format::document) {}
 
 net::task<bool> relay::connect(bool fresh) {
     auto& pool = x_order.in.thread(x_order.client.thread_index()).client;
@@ -96,16 +99,16 @@ void relay::take_head(const net::response_head& head) {
     x_fsm.head(head.status, x_kind);
     for (const net::header_field& one : head.fields) {
         if (!is_dropped(one.name)) {
-            x_fields.copy(one.name, one.value);
+            x_fields->copy(one.name, one.value);
         }
     }
 }
 
 void relay::add_answer_fields() {
     if (x_fsm.is_error()) {
-        x_fields.borrow("x-sluice-reason", openai::to_string(openai::reason::upstream_error));
+        x_fields->borrow("x-sluice-reason", openai::to_string(openai::reason::upstream_error));
     }
-    add_request_fields(x_fields, x_order.record);
+    add_request_fields(*x_fields, x_order.record);
 }
 
 net::task<void> relay::pump() {
@@ -148,7 +151,7 @@ net::task<bool> relay::take_piece(std::string_view piece) {
         add_answer_fields();
         x_order.record.status = x_status;
         const bool sized = x_kind == body_kind::whole;
-        x_order.client.begin(x_status, x_fields.fields(), sized ? x_length : std::nullopt);
+        x_order.client.begin(x_status, x_fields->fields(), sized ? x_length : std::nullopt);
     }
     if (x_up.complete()) {
         // The end is known: these bytes go out together with it.
@@ -300,7 +303,7 @@ net::task<void> relay::tell(relay_step step) {
         case relay_action::answer_whole:
             add_answer_fields();
             x_order.record.status = x_status;
-            co_await client.respond(x_status, x_fields.fields(), x_unsent);
+            co_await client.respond(x_status, x_fields->fields(), x_unsent);
             co_return;
         case relay_action::answer_event:
             co_await tell_event(step);

@@ -75,7 +75,7 @@ private:
     body_kind x_kind = body_kind::whole;
     int x_status = 0;
     std::optional<std::uint64_t> x_length;
-    field_list x_fields;
+    field_list_pool::lease x_fields;
     openai::sse_reader x_events;
     openai::answer_reader x_answer;
     bool x_token = false;

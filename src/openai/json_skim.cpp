@@ -1,6 +1,7 @@
 #include "openai/json_skim.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace sluice::openai {
@@ -58,6 +59,25 @@ bool is_structural(char byte) {
     return byte == ',' || byte == ':' || byte == '{' || byte == '}' || byte == '[' || byte == ']';
 }
 
+/// First quote or backslash at or after `at`, eight bytes at a time.
+std::size_t end_of_plain(std::string_view text, std::size_t at) {
+    constexpr std::uint64_t ones = 0x0101'0101'0101'0101;
+    constexpr std::uint64_t highs = 0x8080'8080'8080'8080;
+    const auto has_zero = [](std::uint64_t word) { return (word - ones) & ~word & highs; };
+    while (text.size() - at >= sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, text.data() + at, sizeof(word));
+        if ((has_zero(word ^ (ones * '"')) | has_zero(word ^ (ones * '\\'))) != 0) {
+            break;
+        }
+        at += sizeof(word);
+    }
+    while (at < text.size() && text[at] != '"' && text[at] != '\\') {
+        ++at;
+    }
+    return at;
+}
+
 }  // namespace
 
 void json_skim::feed(std::string_view text, skim_sink& sink) {
@@ -96,7 +116,7 @@ void json_skim::feed(std::string_view text, skim_sink& sink) {
 }
 
 std::size_t json_skim::feed_string(std::string_view text, std::size_t at) {
-    const std::size_t end = std::min(text.find_first_of("\"\\", at, 2), text.size());
+    const std::size_t end = end_of_plain(text, at);
     keep(text.substr(at, end - at));
     if (end == text.size()) {
         return end;

@@ -77,8 +77,9 @@ struct embedded_pool::impl : std::enable_shared_from_this<impl> {
         }
         delivering = true;
         while (!outbox.empty() && sink != nullptr) {
-            const std::vector<outcome> batch = std::exchange(outbox, {});
-            sink->on_outcomes(batch);
+            told.swap(outbox);
+            sink->on_outcomes(told);
+            told.clear();
         }
         delivering = false;
     }
@@ -122,6 +123,7 @@ struct embedded_pool::impl : std::enable_shared_from_this<impl> {
     instant armed_at = never;
     std::vector<core::decision> decisions;
     std::vector<outcome> outbox;
+    std::vector<outcome> told;  ///< While the sink looks at them.
     bool delivering = false;
     std::unordered_map<core::worker_number, std::shared_ptr<const worker_info>> workers;
     std::vector<watcher> watchers;

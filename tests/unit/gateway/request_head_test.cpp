@@ -91,13 +91,28 @@ TEST(request_labels, traceparents_are_checked) {
     EXPECT_FALSE(is_traceparent(""));
 }
 
+coord::permit some_permit() {
+    coord::permit permit;
+    auto worker = std::make_shared<coord::worker_info>();
+    worker->id = "gpu-0:8000";
+    worker->epoch = worker_epoch{17};
+    permit.worker = worker;
+    permit.ticket = {session_id{0xab}, 42};
+    permit.slot = 3;
+    permit.token = fencing_token{99};
+    permit.peak_kv = bytes(4096);
+    return permit;
+}
+
+/// What goes on, with the permit's text as "permit".
 std::string forwarded(std::vector<net::header_field> fields) {
     const net::request_head head = with(std::move(fields));
     field_list out;
-    forward_fields(head, "id-1", "permit", out);
+    forward_fields(head, "id-1", some_permit(), tokens(512), out);
     std::string all;
     for (const net::header_field& one : out.fields()) {
-        all += std::string(one.name) + "=" + std::string(one.value) + ";";
+        const bool ours = one.name == "x-sluice-permit" && one.value.starts_with("id=ab-42;");
+        all += std::string(one.name) + "=" + (ours ? "permit" : std::string(one.value)) + ";";
     }
     return all;
 }
@@ -145,17 +160,11 @@ TEST(forward_fields, a_broken_traceparent_stays_behind) {
 }
 
 TEST(forward_fields, the_permit_is_spelled_as_agents_read_it) {
-    coord::permit permit;
-    auto worker = std::make_shared<coord::worker_info>();
-    worker->id = "gpu-0:8000";
-    worker->epoch = worker_epoch{17};
-    permit.worker = worker;
-    permit.ticket = {session_id{0xab}, 42};
-    permit.slot = 3;
-    permit.token = fencing_token{99};
-    permit.peak_kv = bytes(4096);
+    field_list out;
+    forward_fields(with({}), "id-1", some_permit(), tokens(512), out);
+    ASSERT_EQ(out.fields().back().name, "x-sluice-permit");
     EXPECT_EQ(
-        permit_text(permit, tokens(512)),
+        out.fields().back().value,
         "id=ab-42;worker=gpu-0:8000;epoch=17;slot=3;fencing=99;kv=4096;predict=512"
     );
 }
