@@ -72,6 +72,7 @@ value_ref bind(Value& member) {
         return {map_ref{
             [&member] {
                 std::vector<std::string> keys;
+                keys.reserve(member.size());
                 for (const auto& [key, value] : member) {
                     keys.push_back(key);
                 }

@@ -153,7 +153,7 @@ public:
     std::string_view worker_id(worker_number number) const;
 
     /// What admin pages show. `waiting_at_most` bounds the list of tickets.
-    pool_snapshot snapshot(instant now, std::size_t waiting_at_most) const;
+    pool_snapshot snapshot(instant at, std::size_t waiting_at_most) const;
 
     /// Recomputes every sum and index from scratch; nothing: all hold, else the first that does
     /// not.

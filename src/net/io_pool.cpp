@@ -20,6 +20,7 @@ io_pool::~io_pool() {
 
 void io_pool::run() {
     std::vector<asio::executor_work_guard<executor>> guards;
+    guards.reserve(x_contexts.size());
     for (const auto& context : x_contexts) {
         guards.emplace_back(context->get_executor());
     }

@@ -1,6 +1,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
 #include "net/client_impl.hpp"
 #include "net/wire.hpp"
@@ -64,6 +65,11 @@ std::unexpected<error> upstream::impl::malformed() {
 }
 
 task<error_code> upstream::impl::read_more(std::size_t room) {
+    if (!received) {
+        // A response is not there yet when its request has just left: the read is tried after the
+        // other ready work, and mostly finds it then instead of failing once first.
+        co_await asio::post(socket.get_executor(), asio::use_awaitable_t<executor>{});
+    }
     const std::span<char> space = in.prepare(in.capacity() == 0 ? read_size : room);
     const auto [failure, count] =
         co_await socket.async_read_some(asio::buffer(space.data(), space.size()), as_result);

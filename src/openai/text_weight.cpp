@@ -123,7 +123,7 @@ block_view view_block(const char* data) {
     const __m128i backslash = _mm_set1_epi8('\\');
     __m128i parts[4];
     for (int i = 0; i < 4; ++i) {
-        parts[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + 16 * i));
+        parts[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + std::ptrdiff_t{16} * i));
     }
     const auto bits = [&](int i) {
         const int mask = _mm_movemask_epi8(_mm_cmpeq_epi8(parts[i], backslash));
