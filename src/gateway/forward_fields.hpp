@@ -13,8 +13,8 @@
 
 namespace sluice::gateway {
 
-/// Fills `out`; the views of `from` and `id` must outlive it. Adds x-request-id and x-sluice-permit:
-/// "id=…;worker=…;epoch=E;slot=I;fencing=F;kv=BYTES;predict=TOKENS".
+/// Fills `out`; the views of `from` and `id` must outlive it. Adds x-request-id and x-sluice-permit
+/// ("id=…;worker=…;epoch=E;slot=I;fencing=F;kv=BYTES;predict=TOKENS").
 void forward_fields(
     const net::request_head& from,
     std::string_view id,
