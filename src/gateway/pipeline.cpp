@@ -43,7 +43,18 @@ private:
     obs::gauge& x_in;
 };
 
-/// A request for a model, from its head to its log line.
+/// What a step found: go on; or end, with a refusal to tell or, the client being gone, without.
+struct finding {
+    bool go_on = true;
+    std::optional<failure> told{};
+};
+
+finding refused(failure what) {
+    return {.go_on = false, .told = std::move(what)};
+}
+
+/// A request for a model, from its head to its log line. What needs no waiting is no coroutine: a
+/// dozen frames a request are dear enough.
 class model_call {
 public:
     model_call(hall& in, net::exchange& with, openai::endpoint_kind endpoint)
@@ -52,13 +63,13 @@ public:
     net::task<void> run();
 
 private:
-    using labels_or_error = std::expected<request_labels, openai::bad_request>;
-
     void name_it();
-    net::task<bool> inspect();
-    net::task<bool> find_pool();
-    net::task<bool> admit();
-    net::task<bool> take_answer(admission_hub::answer answer);
+    finding look_at_head();
+    finding take_body(const result<std::string_view>& body);
+    finding find_pool();
+    net::task<finding> admit();
+    finding take_answer(admission_hub::answer answer);
+    finding client_left();
     void watch_slowness();
     net::task<void> forward();
     net::task<bool> attempt(const net::request_out& request, request_clock& clock, bool last);
@@ -83,11 +94,22 @@ private:
 net::task<void> model_call::run() {
     const counted<std::int64_t> here(x_in.running, 1);
     name_it();
-    if (co_await inspect() && co_await find_pool()) {
+    finding now = look_at_head();
+    if (now.go_on) {
+        now = take_body(co_await x_with.read_body(x_in.config.limits.body_bytes));
+    }
+    if (now.go_on) {
+        now = find_pool();
+    }
+    if (now.go_on) {
         const in_flight shown(x_target->to->meters.inflight);
-        if (co_await admit()) {
+        now = co_await admit();
+        if (now.go_on) {
             co_await forward();
         }
+    }
+    if (now.told) {
+        co_await refuse(*std::move(now.told));
     }
     // A client that left while we spoke, or a handler's early end, still has its line.
     conclude(x_record, x_in);
@@ -103,69 +125,69 @@ void model_call::name_it() {
     x_record.id = make_request_id(high, ids.next());
 }
 
-/// Reads head and body. False: answered.
-net::task<bool> model_call::inspect() {
+finding model_call::look_at_head() {
     if (x_in.draining.load(std::memory_order_relaxed)) {
-        co_await refuse(
+        return refused(
             {.why = openai::reason::draining,
              .message = "this gateway is shutting down; retry, another one will answer"}
         );
-        co_return false;
     }
     auto labels = read_labels(x_with.request());
     if (!labels) {
-        co_await refuse(
+        return refused(
             {.why = openai::reason::bad_request,
              .message = std::move(labels.error().message),
              .param = std::move(labels.error().param)}
         );
-        co_return false;
     }
     x_labels = *std::move(labels);
     x_record.tenant = x_labels.tenant;
-    const bytes limit = x_in.config.limits.body_bytes;
-    const auto body = co_await x_with.read_body(limit);
+    return {};
+}
+
+finding model_call::client_left() {
+    x_record.outcome = openai::reason::client_gone;
+    x_record.status = 499;
+    return {.go_on = false};
+}
+
+finding model_call::take_body(const result<std::string_view>& body) {
     if (!body) {
         if (body.error().code == errc::limit_exceeded) {
-            co_await refuse(
+            return refused(
                 {.why = openai::reason::body_too_large,
                  .message = fmt::format(
                      "the body is larger than {} bytes (limits.body_bytes); send less",
-                     limit.count()
+                     x_in.config.limits.body_bytes.count()
                  )}
             );
-            co_return false;
         }
         if (x_with.signal().aborted()) {
-            x_record.outcome = openai::reason::client_gone;
-            x_record.status = 499;
-            co_return false;
+            return client_left();
         }
-        co_await refuse({.why = openai::reason::bad_request, .message = body.error().message});
-        co_return false;
+        return refused({.why = openai::reason::bad_request, .message = body.error().message});
     }
     x_body = *body;
     auto facts = openai::inspect(x_endpoint, x_body);
     if (!facts) {
-        co_await refuse(
+        return refused(
             {.why = openai::reason::bad_request,
              .message = std::move(facts.error().message),
              .param = std::move(facts.error().param)}
         );
-        co_return false;
     }
     x_facts = *std::move(facts);
     x_record.model = x_facts.model;
     x_record.stream = x_facts.stream;
     x_record.prompt_estimate = x_facts.prompt;
-    co_return true;
+    return {};
 }
 
-/// From the model's name to the pool, and what the request costs there. False: answered.
-net::task<bool> model_call::find_pool() {
+/// From the model's name to the pool, and what the request costs there.
+finding model_call::find_pool() {
     const auto found = x_in.models.find(std::string_view(x_facts.model));
     if (found == x_in.models.end()) {
-        co_await refuse(
+        return refused(
             {.why = openai::reason::model_not_found,
              .message = fmt::format(
                  "no pool serves the model '{}'; GET /v1/models lists those that are served",
@@ -173,7 +195,6 @@ net::task<bool> model_call::find_pool() {
              ),
              .param = "model"}
         );
-        co_return false;
     }
     x_target = &found->second;
     x_record.in = x_target->to;
@@ -183,7 +204,7 @@ net::task<bool> model_call::find_pool() {
     x_record.cls = x_labels.cls;
     const cost_rules rules = x_target->to->rules();
     if (rules.context && x_facts.longest_prompt > *rules.context) {
-        co_await refuse(
+        return refused(
             {.why = openai::reason::too_large,
              .message = fmt::format(
                  "the prompt has about {} tokens, the context of pool '{}' is {}; shorten it",
@@ -192,10 +213,9 @@ net::task<bool> model_call::find_pool() {
                  rules.context->count()
              )}
         );
-        co_return false;
     }
     x_cost = cost_of(x_facts, rules);
-    co_return true;
+    return {};
 }
 
 coord::submission model_call::ticket() const {
@@ -210,51 +230,44 @@ coord::submission model_call::ticket() const {
     return what;
 }
 
-/// Waits for the permit. False: answered, or the client is gone.
-net::task<bool> model_call::admit() {
+/// Waits for the permit.
+net::task<finding> model_call::admit() {
     const auto size = static_cast<std::int64_t>(x_body.size());
     const counted<std::int64_t> waiting(x_in.queued_bytes, size);
     const std::int64_t most = x_in.config.limits.queued_body_bytes.count();
     if (x_in.queued_bytes.load(std::memory_order_relaxed) > most) {
-        co_await refuse(
+        co_return refused(
             {.why = openai::reason::queue_full,
              .message = "the bodies of waiting requests fill limits.queued_body_bytes; retry later"}
         );
-        co_return false;
     }
     admission_hub& hub = *x_target->to->hub;
-    co_return co_await take_answer(
-        co_await hub.acquire(ticket(), x_with.signal(), x_with.thread_index())
-    );
+    co_return take_answer(co_await hub.acquire(ticket(), x_with.signal(), x_with.thread_index()));
 }
 
-net::task<bool> model_call::take_answer(admission_hub::answer answer) {
+finding model_call::take_answer(admission_hub::answer answer) {
     const net::abort_cause cause = x_with.signal().cause();
     if (cause.kind == net::abort_kind::peer_gone) {
-        x_record.outcome = openai::reason::client_gone;
-        x_record.status = 499;
-        co_return false;  // a permit that came all the same goes back with `answer`
+        return client_left();  // a permit that came all the same goes back with `answer`
     }
     if (cause.kind != net::abort_kind::none) {
-        co_await refuse(
+        return refused(
             {.why = openai::reason::draining,
              .message = "this gateway is shutting down; retry, another one will answer"}
         );
-        co_return false;
     }
     if (!answer) {
-        co_await refuse(
+        return refused(
             {.why = answer.error().why,
              .message = refusal_message(answer.error(), *x_target->to),
              .from_queue = answer.error()}
         );
-        co_return false;
     }
     x_lease = *std::move(answer);
     x_record.granted = request_record::clock::now();
     x_record.worker = x_lease.permit().worker->id;
     watch_slowness();
-    co_return true;
+    return {};
 }
 
 /// A request that holds its worker for longer than `slow` is told of while it still does.
@@ -334,7 +347,11 @@ net::task<bool> model_call::attempt(
     auto answer = co_await x_target->to->hub->acquire_again(
         std::move(x_lease), core::requeue_why::failed, x_with.signal()
     );
-    co_return !co_await take_answer(std::move(answer));
+    finding now = take_answer(std::move(answer));
+    if (now.told) {
+        co_await refuse(*std::move(now.told));
+    }
+    co_return !now.go_on;
 }
 
 net::task<void> answer_text(
