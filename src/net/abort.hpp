@@ -10,10 +10,10 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <utility>
 
 #include "base/units.hpp"
+#include "net/alarm.hpp"
 #include "net/asio.hpp"
 
 namespace sluice::net {
@@ -88,18 +88,15 @@ private:
 /// pushes back costs nothing per chunk). Destroying or disarming it cancels. One strand.
 class deadline {
 public:
-    deadline(executor where, abort_signal& signal, unsigned tag);
-    ~deadline();
-    deadline(const deadline&) = delete;
-    deadline& operator=(const deadline&) = delete;
+    deadline(executor where, abort_signal& signal, unsigned tag)
+        : x_alarm(where, [&signal, tag] { signal.fire({abort_kind::deadline, tag}); }) {}
 
     /// Fires `after` from now unless armed again or disarmed. Zero or less fires on the next turn.
-    void arm(duration after);
-    void disarm();
+    void arm(duration after) { x_alarm.arm(after); }
+    void disarm() { x_alarm.disarm(); }
 
 private:
-    struct state;
-    std::unique_ptr<state> x_state;
+    alarm x_alarm;
 };
 
 }  // namespace sluice::net

@@ -27,10 +27,10 @@ constexpr std::array<std::string_view, 11> places{
     "js.org",
     "proxy.go"
     "lang.org",
-    "repo1.maven"
-    ".org",
-    "repo.maven"
-    ".apache.org",
+    "repo1.ma"
+    "ven.org",
+    "repo.ma"
+    "ven.apache.org",
 };
 constexpr std::array<std::string_view, 4> unfinished{"TODO", "FIXME", "XXX", "HACK"};
 
