@@ -223,7 +223,7 @@ TEST(stream_facts, absurd_usage_is_ignored) {
 }
 
 TEST(stream_facts, reads_the_messages_and_responses_apis) {
-    const auto claude = stream(
+    const auto messages_stream = stream(
         "event: message_start\ndata: "
         "{\"type\":\"message_start\",\"message\":{\"content\":[],\"usage\":"
         "{\"input_tokens\":9,\"cache_read_input_tokens\":100,\"output_tokens\":1}}}\n\n"
@@ -234,13 +234,13 @@ TEST(stream_facts, reads_the_messages_and_responses_apis) {
         "tokens\":15}}\n\n"
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
     );
-    EXPECT_TRUE(claude.succeeded());
-    EXPECT_EQ(claude.facts().prompt_tokens, tokens(109));
-    EXPECT_EQ(claude.facts().completion_tokens, tokens(15));
-    EXPECT_EQ(claude.facts().content_events, 1U);
-    EXPECT_EQ(claude.facts().content_bytes, 2U);
-    EXPECT_EQ(claude.facts().finished_choices, 1);
-    EXPECT_EQ(claude.facts().usage_events, 0U);
+    EXPECT_TRUE(messages_stream.succeeded());
+    EXPECT_EQ(messages_stream.facts().prompt_tokens, tokens(109));
+    EXPECT_EQ(messages_stream.facts().completion_tokens, tokens(15));
+    EXPECT_EQ(messages_stream.facts().content_events, 1U);
+    EXPECT_EQ(messages_stream.facts().content_bytes, 2U);
+    EXPECT_EQ(messages_stream.facts().finished_choices, 1);
+    EXPECT_EQ(messages_stream.facts().usage_events, 0U);
     EXPECT_FALSE(stream("event: error\ndata: {\"type\":\"x\"}\n\n").succeeded());
 
     const auto answer = stream(
