@@ -65,6 +65,7 @@ class Weighted(GatewayCase):
             self.clients[name] = self.submit(name, 10)
             running = 1 + min(number, expect_running)
             self.gateway.wait_status(1, in_use=running, waiting=number + 2 - running)
+            self.worker.wait_calls(running)  # granted in order, but two threads may carry the bytes
         self.worker.wait_calls(1 + expect_running)
         self.assertEqual(self.order(), ["A"] + [f"s{n + 1}" for n in range(expect_running)])
 

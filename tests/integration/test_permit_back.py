@@ -7,6 +7,8 @@ checked where permits have a handle: tests/conformance.)
 """
 
 import json
+import select
+import socket
 import unittest
 
 from harness import Gate, Gateway, GatewayCase, scripts
@@ -146,23 +148,39 @@ class EveryWayOut(GatewayCase):
         self.gateway.program.err.resume()
 
 
+def has_been_left(call):
+    """Whether the gateway has closed this call's connection, noticed here or still in the kernel.
+
+    It closes before it hands the slot on: when the next request is here, the close is too.
+    """
+    if call.closed_at is not None:
+        return True
+    try:
+        readable, _, _ = select.select([call.connection.socket], [], [], 0)
+        return bool(readable) and call.connection.socket.recv(1, socket.MSG_PEEK) == b""
+    except (OSError, ValueError):
+        return True
+
+
 class TwoAtATime(GatewayCase):
     """The kind of the fault seen from the other side: never more than the limit at the worker."""
 
     def test_b37_mixed_ends_never_raise_the_limit(self):
-        running = {"now": 0, "peak": 0}
+        running = []
+        peak = 0
         numbers = iter(range(10_000))
 
         def script(call):
+            nonlocal peak
             with worker.changed:
-                running["now"] += 1
-                running["peak"] = max(running["peak"], running["now"])
+                running.append(call)
+                peak = max(peak, sum(not has_been_left(one) for one in running))
             kind = next(numbers) % 4
             if kind == 0:
                 call.wait(gate, 0.02)
             # Counted as gone before the last byte: the gateway may hand the slot on from then on.
             with worker.changed:
-                running["now"] -= 1
+                running.remove(call)
             [scripts.plain, scripts.hang_up, scripts.plain,
              scripts.answer(500, b"{}")][kind](call)
 
@@ -178,7 +196,7 @@ class TwoAtATime(GatewayCase):
             if number % 5 != 4:
                 self.assertIn(client.read_response().status, (200, 500, 502))
         gateway.wait_status(2, in_use=0, waiting=0, kv_reserved=0)
-        self.assertLessEqual(running["peak"], 2)
+        self.assertLessEqual(peak, 2)
 
 
 if __name__ == "__main__":

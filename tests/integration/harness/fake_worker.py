@@ -159,6 +159,8 @@ class FakeWorker:
 
     def refuse(self):
         """From now on connections are refused (the port stays ours) and idle ones are closed."""
+        # A call whose answer the client has may not have returned yet: its connection is idle.
+        self.wait_for(lambda: not any(one.running for one in self.connections), 5)
         self._selector.unregister(self._listener)
         self._listener.shutdown(socket.SHUT_RDWR)
         for connection in list(self.connections):
