@@ -33,6 +33,11 @@ public:
     /// The token at the cursor without white space; not at the end.
     std::string_view token() const { return x_tokens.text(x_at); }
 
+    /// Where the token before the cursor ends; not at the start.
+    std::size_t end_of_last() const {
+        return x_tokens.begin(x_at - 1) + x_tokens.text(x_at - 1).size();
+    }
+
     /// Walks one value of any shape. `depth`: containers that are open around it.
     bool walk(weigh mode, std::size_t depth);
 

@@ -84,13 +84,8 @@ std::optional<std::int64_t> read_whole(std::string_view text, std::int64_t low, 
 /// One body on its way to facts.
 class body_reader {
 public:
-    body_reader(
-        endpoint_kind kind,
-        std::string_view body,
-        const json_structure& structure,
-        const inspect_options& options
-    )
-        : x_kind(kind), x_body(body), x_options(options), x_walker(structure, options) {}
+    body_reader(endpoint_kind kind, const json_structure& structure, const inspect_options& options)
+        : x_kind(kind), x_options(options), x_walker(structure, options) {}
 
     std::expected<request_facts, bad_request> read() {
         if (x_walker.kind() != '{') {
@@ -235,16 +230,15 @@ private:
                 }
                 return take_flag("include_usage", x_facts.include_usage);
             });
-            x_facts.stream_options_end = x_body.rfind('}', x_walker.position() - 1) + 1;
+            x_facts.stream_options_end = ok ? x_walker.end_of_last() : 0;
             return ok;
         }
         if (kind != 'n' && !is_other() && !x_walker.at_end()) {
             return x_walker.refuse("stream_options", "stream_options must be an object or null");
         }
-        if (!x_walker.at_end()) {
-            x_facts.stream_options_end = x_facts.stream_options_begin + x_walker.token().size();
-        }
-        return skip();
+        const bool ok = skip();
+        x_facts.stream_options_end = ok ? x_walker.end_of_last() : 0;
+        return ok;
     }
 
     /// A whole number from 1 to `high`, or null. `other` endpoints may mean something else by it.
@@ -390,7 +384,6 @@ private:
     }
 
     endpoint_kind x_kind;
-    std::string_view x_body;
     const inspect_options& x_options;
     body_walker x_walker;
     request_facts x_facts;
@@ -451,7 +444,7 @@ std::expected<request_facts, bad_request> inspect(
     if (!structure.problem().empty()) {
         return std::unexpected(bad_request{std::string(structure.problem()), ""});
     }
-    return body_reader(kind, body, structure, options).read();
+    return body_reader(kind, structure, options).read();
 }
 
 tokens reserved_output(

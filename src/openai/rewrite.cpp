@@ -36,7 +36,10 @@ bool body_rewrite::ask_for_usage() {
         return true;
     }
     const std::string_view given = x_body.substr(begin, end - begin);
-    if (given.front() != '{') {  // null
+    if (given.front() != '{') {
+        if (given != "null") {  // what a foreign API means by it is not ours to change
+            return false;
+        }
         put({begin, end, std::string(usage_asked)});
         return true;
     }

@@ -28,7 +28,8 @@ public:
     void set_model(std::string_view name);
 
     /// Asks the engine for a usage chunk (`usage: inject`). Nothing happens, and false is
-    /// returned, unless the request streams and leaves include_usage open.
+    /// returned, unless the request streams and leaves include_usage open; nor where a foreign API
+    /// has something else than an object or null in stream_options.
     bool ask_for_usage();
 
     /// The body in order, at most five pieces; exactly one, the body itself, without an edit.

@@ -66,7 +66,9 @@ void check_line(std::string_view path, std::size_t number, std::string_view line
 
 void check_words(const file_tree& tree, const source_map& sources, report& out) {
     for (const auto& [path, content] : tree) {
-        if (!is_text(content) || path.starts_with("tests/data/")) {
+        const bool bytes =
+            path.starts_with("tests/data/") || path.starts_with("tests/fuzz/corpus/");
+        if (bytes || !is_text(content)) {
             continue;
         }
         const std::vector<std::string> lines = split_lines(content);

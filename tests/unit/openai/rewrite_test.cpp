@@ -83,6 +83,17 @@ TEST(rewrite, B11_asks_for_usage_only_where_the_client_left_it_open) {
     EXPECT_EQ(asked(R"({"model":"m"})", false), R"({"model":"m"})");
 }
 
+TEST(rewrite, a_foreign_stream_options_stays_as_it_is) {
+    const std::string body = R"({"model":"m","stream":true,"stream_options":[{"a":1}] ,"b":0})";
+    const auto facts = inspect(endpoint_kind::other, body);
+    ASSERT_TRUE(facts.has_value());
+    const std::size_t begin = facts->stream_options_begin;
+    EXPECT_EQ(body.substr(begin, facts->stream_options_end - begin), R"([{"a":1}])");
+    body_rewrite rewrite(body, *facts);
+    EXPECT_FALSE(rewrite.ask_for_usage());
+    EXPECT_EQ(rewrite.joined(), body);
+}
+
 TEST(rewrite, both_edits_together) {
     const std::string body = R"({"model":"m","stream":true,"stream_options":null,"z":1})";
     const auto facts = inspect(endpoint_kind::chat, body);
