@@ -60,12 +60,12 @@ std::string own_path() {
 
 int bench_gateway(bench_flags flags) {
     flags.gateway.self = own_path();
-    const auto rows = lab::run_gateway_bench(flags.gateway);
-    if (!rows) {
-        complain(rows.error().message, "sluice bench gateway");
+    const auto report = lab::run_gateway_bench(flags.gateway);
+    if (!report) {
+        complain(report.error().message, "sluice bench gateway");
         return exit_failure;
     }
-    print(flags.json ? lab::to_json(*rows) + "\n" : lab::to_table(*rows));
+    print(flags.json ? lab::to_json(*report) + "\n" : lab::to_table(*report));
     return exit_ok;
 }
 
@@ -83,8 +83,17 @@ verb_action set_up_bench(CLI::App& command) {
         ->capture_default_str();
     add_output(*core, flags->json);
     CLI::App* gateway =
-        command.add_subcommand("gateway", "Requests a second beside nginx on one upstream");
-    gateway->add_option("-c,--connections", flags->gateway.connections, "A row each")
+        command.add_subcommand("gateway", "Speed and memory, beside nginx on one upstream");
+    gateway->add_option("--part", flags->gateway.parts, "What to measure; may be repeated")
+        ->check(CLI::IsMember(flags->gateway.parts))
+        ->capture_default_str();
+    gateway->add_option("--streams", flags->gateway.streams, "Open streams of the idle part")
+        ->check(CLI::Range(1, 100'000))
+        ->capture_default_str();
+    gateway
+        ->add_option(
+            "-c,--connections", flags->gateway.connections, "Of the throughput part, a row each"
+        )
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
     gateway->add_option("--seconds", flags->gateway.seconds, "Length of one measurement")

@@ -3,6 +3,8 @@
 #include <array>
 #include <thread>
 
+#include "net/alarm.hpp"
+#include "net/event.hpp"
 #include "net/io_pool.hpp"
 #include "net/server.hpp"
 
@@ -11,6 +13,9 @@ namespace sluice::lab {
 namespace {
 
 constexpr int events = 50;
+constexpr bytes most_body = bytes(1 << 23);
+constexpr std::size_t looked_at = 128;
+constexpr auto held = std::chrono::milliseconds(20);
 
 std::string plain_answer() {
     std::string text = R"({"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m",)"
@@ -31,12 +36,27 @@ std::string event_text(int number) {
            R"("finish_reason":)" + (last ? R"("stop")" : "null") + "}]}\n\n";
 }
 
+/// Until the client leaves or `limit` is over.
+net::task<> hold(net::exchange& request, duration limit) {
+    net::event over(request.get_executor());
+    net::alarm end(request.get_executor(), [&over] { over.set(); });
+    end.arm(limit);
+    co_await over.wait(request.signal());
+}
+
 net::task<void> answer(net::exchange& request) {
-    const auto body = co_await request.read_body(bytes(1 << 20));
+    const auto body = co_await request.read_body(most_body);
     if (!body) {
         co_return;
     }
-    if (body->find("\"stream\":true") == std::string_view::npos) {
+    const std::string_view begin = body->substr(0, looked_at);
+    const auto says = [begin](std::string_view what) {
+        return begin.find(what) != std::string_view::npos;
+    };
+    if (says(R"("model":"held")")) {
+        co_await hold(request, held);
+    }
+    if (!says(R"("stream":true)")) {
         static const std::string text = plain_answer();
         const std::array fields = {net::header_field{"content-type", "application/json"}};
         co_await request.respond(200, fields, text);
@@ -44,6 +64,11 @@ net::task<void> answer(net::exchange& request) {
     }
     const std::array fields = {net::header_field{"content-type", "text/event-stream"}};
     request.begin(200, fields, std::nullopt);
+    if (says(R"("model":"quiet")")) {
+        co_await request.write(event_text(0));
+        co_await hold(request, std::chrono::hours(1));
+        co_return;
+    }
     for (int number = 0; number < events; ++number) {
         if (!co_await request.write(event_text(number))) {
             co_return;

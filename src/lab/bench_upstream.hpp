@@ -1,6 +1,7 @@
 // The worker behind every proxy of `sluice bench gateway`: answers at once, 500 bytes of JSON, or a
-// stream of 50 events (one write each) when the body asks for a stream. One thread, in this
-// process.
+// stream of 50 events (one write each) when the body asks for a stream. The model "held" is
+// answered after 20 ms, a stream of the model "quiet" has one event and stays open. One thread, in
+// this process. What is asked for must stand in the first bytes of the body.
 #pragma once
 
 #include <memory>

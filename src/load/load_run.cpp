@@ -140,6 +140,7 @@ void load_run::impl::count(const sim::trace_request& request, const answer& got)
             break;
         case verdict::refused:
             ++report.refused[got.reason];
+            report.refusal.add(seconds(got.ended - got.sent));
             break;
         case verdict::broken:
             ++report.broken[got.reason];

@@ -89,6 +89,7 @@ std::string report_json(const load_report& report) {
         {"tpot_s", quantiles_json(report.tpot)},
         {"queue_s", quantiles_json(report.queue)},
         {"latency_s", quantiles_json(report.latency)},
+        {"refusal_s", quantiles_json(report.refusal)},
         {"late_s", quantiles_json(report.lateness)},
         {"goodput_rps", report.goodput_rps()},
         {"tokens_out", report.tokens_out},
@@ -117,6 +118,7 @@ std::string report_table(const load_report& report) {
     out += quantiles_text("each further", report.tpot);
     out += quantiles_text("queued", report.queue);
     out += quantiles_text("whole answer", report.latency);
+    out += quantiles_text("refusal", report.refusal);
     out += quantiles_text("sent late", report.lateness);
     out += fmt::format(
         "\ngoodput {:.2f} requests/s  tokens out {}  fairness {:.3f}\n",

@@ -26,7 +26,8 @@ struct load_report {
     samples ttft;            ///< Seconds from sending to the first content event; streams only.
     samples tpot;            ///< Seconds a further token; streams with two tokens or more.
     samples queue;           ///< Seconds of x-sluice-queue-ms.
-    samples latency;         ///< Seconds from sending to the end.
+    samples latency;         ///< Seconds from sending to the end, of ok answers.
+    samples refusal;         ///< The same of complete answers that say no.
     samples lateness;        ///< Seconds behind the trace's time.
     std::uint64_t good = 0;  ///< ok and inside the goals.
     std::int64_t tokens_out = 0;

@@ -151,6 +151,7 @@ TEST_F(load_run_test, every_answer_is_judged) {
     EXPECT_EQ(report->sent, 80);
     EXPECT_EQ(report->ok, 10);
     EXPECT_EQ(report->answered(), 40);
+    EXPECT_EQ(report->refusal.size(), 30);
     EXPECT_EQ(report->refused.at("queue_full"), 10);
     EXPECT_EQ(report->refused.at("model_not_found"), 10);
     EXPECT_EQ(report->refused.at("status 500"), 10);
@@ -185,6 +186,7 @@ TEST_F(load_run_test, report_has_the_names_that_scripts_read) {
           "ttft_s",
           "tpot_s",
           "queue_s",
+          "refusal_s",
           "goodput_rps",
           "tokens_out",
           "jain"}) {
