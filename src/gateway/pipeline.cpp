@@ -322,11 +322,11 @@ net::task<bool> model_call::attempt(
         co_return true;
     }
     const net::endpoint worker = *remembered;
-    const field_list_pool::lease fields = thread.lists.take();
+    field_list_pool::lease fields = thread.lists.take();
     forward_fields(x_with.request(), x_record.id, permit, x_cost.predicted, *fields);
     net::request_out out = request;
     out.fields = fields->fields();
-    relay one({x_with, x_in, x_record, clock, x_lease, worker, out, x_facts.sequences});
+    relay one({x_with, x_in, x_record, clock, x_lease, worker, out, fields, x_facts.sequences});
     if (co_await one.run()) {
         co_return true;
     }

@@ -27,10 +27,7 @@ bool is_event_stream(const net::response_head& head) {
 }  // namespace
 
 relay::relay(relay_order order)
-    : x_order(order),
-      x_signal(order.client.signal()),
-      x_fields(order.in.thread(order.client.thread_index()).lists.take()),
-      x_answer(openai::answer_format::document) {}
+    : x_order(order), x_signal(order.client.signal()), x_answer(openai::answer_format::document) {}
 
 net::task<bool> relay::connect(bool fresh) {
     auto& pool = x_order.in.thread(x_order.client.thread_index()).client;
@@ -97,6 +94,9 @@ void relay::take_head(const net::response_head& head) {
         x_answer = openai::answer_reader(openai::answer_format::events);
     }
     x_fsm.head(head.status, x_kind);
+    // Lists of fields are held while they are needed, not as long as a stream lasts.
+    x_order.request_fields.reset();
+    x_fields = x_order.in.thread(x_order.client.thread_index()).lists.take();
     for (const net::header_field& one : head.fields) {
         if (!is_dropped(one.name)) {
             x_fields->copy(one.name, one.value);
@@ -152,6 +152,7 @@ net::task<bool> relay::take_piece(std::string_view piece) {
         x_order.record.status = x_status;
         const bool sized = x_kind == body_kind::whole;
         x_order.client.begin(x_status, x_fields->fields(), sized ? x_length : std::nullopt);
+        x_fields.reset();
     }
     if (x_up.complete()) {
         // The end is known: these bytes go out together with it.

@@ -35,6 +35,8 @@ struct relay_order {
     permit_lease& lease;
     const net::endpoint& worker;
     const net::request_out& request;
+    /// Text of the request's fields; goes back as soon as the answer's head is there.
+    field_list_pool::lease& request_fields;
     std::int64_t sequences = 1;
 };
 
@@ -75,7 +77,7 @@ private:
     body_kind x_kind = body_kind::whole;
     int x_status = 0;
     std::optional<std::uint64_t> x_length;
-    field_list_pool::lease x_fields;
+    field_list_pool::lease x_fields;  // of the answer, until its head is sent
     openai::sse_reader x_events;
     openai::answer_reader x_answer;
     bool x_token = false;

@@ -10,7 +10,7 @@ namespace sluice::net {
 
 namespace {
 
-constexpr std::size_t first_read = 2 * 1024;
+constexpr std::size_t first_read = 1024;
 constexpr std::size_t largest_read = 64 * 1024;
 constexpr unsigned interim_limit = 16;
 
