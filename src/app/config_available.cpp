@@ -98,8 +98,6 @@ void check_availability(const config::gateway_config& config, config_report& rep
         "TLS on the data port",
         "plain HTTP is"
     );
-    available.need(!config.auth.required, "auth.required", "authentication", "false is");
-    available.need(config.auth.keys.empty(), "auth.keys", "authentication", "an empty list is");
     const config::coordination_options& coordination = config.coordination;
     available.backend("coordination.backend", coordination.backend);
     available.backend("coordination.admission", coordination.admission.value_or("embedded"));

@@ -46,6 +46,10 @@ public:
 
 private:
     void check_keys() {
+        if (x_config.auth.required && x_config.auth.keys.empty() &&
+            !x_report.spoiled("auth.keys")) {
+            x_report.add("auth.required", "expected at least one key in auth.keys");
+        }
         std::size_t index = 0;
         for (const config::auth_key& key : x_config.auth.keys) {
             const std::string path = fmt::format("auth.keys[{}]", index++);
@@ -105,6 +109,9 @@ private:
             unique(x_worker_urls, worker.url, path, place + ".url", "worker");
             if (worker.probe == config::probe_kind::fixed && !(worker.slots && worker.kv_tokens)) {
                 x_report.add(place, "expected slots and kv_tokens with probe: static");
+            }
+            if (worker.api_key_env && worker.api_key_file) {
+                x_report.add(place, "expected one of api_key_env and api_key_file, got both");
             }
         }
         check_on_timeout(pool, path);

@@ -74,6 +74,11 @@ void describe(config::auth_key& key, section_visitor& visitor) {
         {.key = "max_class", .doc = "A request above this class is lowered to it."},
         bind(key.max_class)
     );
+    visitor.field(
+        {.key = "trust_tenant_header",
+         .doc = "The header x-sluice-tenant of its requests counts; for a gateway in front."},
+        bind(key.trust_tenant_header)
+    );
 }
 
 void describe(config::auth_options& auth, section_visitor& visitor) {

@@ -54,6 +54,14 @@ void describe(config::worker_options& worker, section_visitor& visitor) {
         bind(worker.kv_tokens)
     );
     visitor.field({.key = "probe", .doc = "How its load is read."}, bind(worker.probe));
+    visitor.field(
+        {.key = "api_key_env", .doc = "Environment variable that holds the engine's own API key."},
+        bind(worker.api_key_env)
+    );
+    visitor.field(
+        {.key = "api_key_file", .doc = "File that holds the engine's own API key."},
+        bind(worker.api_key_file)
+    );
 }
 
 void describe(config::queue_options& queue, section_visitor& visitor) {

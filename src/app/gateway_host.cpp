@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdlib>
 #include <thread>
 
 #include "admin/console.hpp"
+#include "app/cli_options.hpp"
 #include "app/http_get.hpp"
 #include "app/model_config.hpp"
 #include "app/units_text.hpp"
@@ -19,6 +21,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr duration patience = std::chrono::seconds(2);
+constexpr std::size_t largest_key_file = std::size_t{64} * 1024;
 
 core::kv_element element_of(config::kv_dtype dtype) {
     switch (dtype) {
@@ -50,6 +53,24 @@ result<std::string> ask_model(const std::string& url) {
     return std::string(id->as_string());
 }
 
+result<std::string> read_variable(const std::string& name) {
+    const char* const text = std::getenv(name.c_str());
+    if (text == nullptr || *text == '\0') {
+        return fail(
+            errc::not_found, fmt::format("the environment variable {} holds no key; set it", name)
+        );
+    }
+    return std::string(text);
+}
+
+result<std::string> read_file(const std::string& path) {
+    file_text read = read_whole_file(path, largest_key_file);
+    if (!read.text) {
+        return fail(errc::not_found, std::move(read.problem));
+    }
+    return *std::move(read.text);
+}
+
 }  // namespace
 
 gateway::wiring make_wiring(std::shared_ptr<obs::logger> log, duration grace) {
@@ -63,6 +84,7 @@ gateway::wiring make_wiring(std::shared_ptr<obs::logger> log, duration grace) {
         }
         return gateway::side_port{console->address(), console};
     };
+    parts.read_secret = {read_variable, read_file};
     parts.log = std::move(log);
     parts.grace = grace;
     return parts;

@@ -44,4 +44,31 @@ void stop_signals::cancel() {
     x_impl->signals.cancel();
 }
 
+struct reload_signal::impl : std::enable_shared_from_this<impl> {
+    impl(net::executor where, std::function<void()> wanted)
+        : signals(where, SIGHUP), action(std::move(wanted)) {}
+
+    void wait() {
+        signals.async_wait([self = shared_from_this()](net::error_code problem, int /*number*/) {
+            if (problem) {
+                return;
+            }
+            self->wait();
+            self->action();
+        });
+    }
+
+    net::asio::basic_signal_set<net::executor> signals;
+    std::function<void()> action;
+};
+
+reload_signal::reload_signal(net::executor where, std::function<void()> action)
+    : x_impl(std::make_shared<impl>(where, std::move(action))) {
+    x_impl->wait();
+}
+
+reload_signal::~reload_signal() {
+    x_impl->signals.cancel();
+}
+
 }  // namespace sluice::app

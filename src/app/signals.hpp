@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM: ask once politely, then leave.
+// SIGINT and SIGTERM: ask once politely, then leave. SIGHUP: read again what may have changed.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,19 @@ public:
 
     /// Stops listening, so that the io_context can run out of work.
     void cancel();
+
+private:
+    struct impl;
+    std::shared_ptr<impl> x_impl;
+};
+
+/// While it lives, every SIGHUP runs `action` on `where`.
+class reload_signal {
+public:
+    reload_signal(net::executor where, std::function<void()> action);
+    ~reload_signal();
+    reload_signal(const reload_signal&) = delete;
+    reload_signal& operator=(const reload_signal&) = delete;
 
 private:
     struct impl;

@@ -54,6 +54,7 @@ struct auth_key {
     std::string tenant;
     request_class default_class = request_class::normal;  ///< `class` in the file.
     request_class max_class = request_class::high;
+    bool trust_tenant_header = false;  ///< x-sluice-tenant of its requests is believed.
 };
 
 struct auth_options {

@@ -53,6 +53,8 @@ struct worker_options {
     std::optional<std::int64_t> slots;
     std::optional<tokens> kv_tokens;
     probe_kind probe = probe_kind::automatic;
+    std::optional<std::string> api_key_env{};  ///< At most one of the two is given.
+    std::optional<std::string> api_key_file{};
 };
 
 struct queue_options {

@@ -23,6 +23,7 @@ net::task<result<page>> get(
     net::client_pool& client,
     const net::endpoint& engine,
     std::string_view target,
+    std::string_view authorization,
     duration connect,
     net::abort_signal& signal
 ) {
@@ -35,6 +36,10 @@ net::task<result<page>> get(
     net::request_out request;
     request.method = "GET";
     request.target = target;
+    const net::header_field key{"authorization", authorization};
+    if (!authorization.empty()) {
+        request.fields = {&key, 1};
+    }
     if (auto sent = co_await up.send(request); !sent) {
         co_return std::unexpected(std::move(sent.error()));
     }
@@ -88,12 +93,16 @@ void read_models(const std::string& body, engine_facts& facts) {
 }  // namespace
 
 net::task<result<engine_facts>> read_engine(
-    net::client_pool& client, net::executor where, net::endpoint engine, duration limit
+    net::client_pool& client,
+    net::executor where,
+    net::endpoint engine,
+    std::string authorization,
+    duration limit
 ) {
     net::abort_signal signal;
     net::deadline timer(where, signal, 1);
     timer.arm(limit);
-    const auto models = co_await get(client, engine, "/v1/models", limit, signal);
+    const auto models = co_await get(client, engine, "/v1/models", authorization, limit, signal);
     if (!models) {
         co_return std::unexpected(models.error());
     }
@@ -101,7 +110,7 @@ net::task<result<engine_facts>> read_engine(
     if (models->status == 200) {
         read_models(models->body, facts);
     }
-    const auto metrics = co_await get(client, engine, "/metrics", limit, signal);
+    const auto metrics = co_await get(client, engine, "/metrics", authorization, limit, signal);
     if (metrics && metrics->status == 200) {
         const auto figures = worker::read_vllm_page(metrics->body);
         facts.vllm_names = figures.known();
@@ -120,12 +129,16 @@ net::task<result<engine_facts>> read_engine(
 }
 
 net::task<bool> answers(
-    net::client_pool& client, net::executor where, net::endpoint engine, duration limit
+    net::client_pool& client,
+    net::executor where,
+    net::endpoint engine,
+    std::string authorization,
+    duration limit
 ) {
     net::abort_signal signal;
     net::deadline timer(where, signal, 1);
     timer.arm(limit);
-    const auto got = co_await get(client, engine, "/health", limit, signal);
+    const auto got = co_await get(client, engine, "/health", authorization, limit, signal);
     co_return got.has_value();
 }
 

@@ -25,14 +25,22 @@ struct engine_facts {
 };
 
 /// GET /v1/models and GET /metrics, at most `limit` together. An error: it cannot be reached, or
-/// neither answers with 200.
+/// neither answers with 200. `authorization`: value of that field; empty: none.
 net::task<result<engine_facts>> read_engine(
-    net::client_pool& client, net::executor where, net::endpoint engine, duration limit
+    net::client_pool& client,
+    net::executor where,
+    net::endpoint engine,
+    std::string authorization,
+    duration limit
 );
 
 /// Whether the engine answers HTTP at all within `limit`.
 net::task<bool> answers(
-    net::client_pool& client, net::executor where, net::endpoint engine, duration limit
+    net::client_pool& client,
+    net::executor where,
+    net::endpoint engine,
+    std::string authorization,
+    duration limit
 );
 
 }  // namespace sluice::gateway

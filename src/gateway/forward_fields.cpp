@@ -53,6 +53,17 @@ bool is_replaced(std::string_view name) {
     return name.size() > 9 && net::iequals(name.substr(0, 9), "x-sluice-");
 }
 
+bool is_key(std::string_view name) {
+    switch (name.size()) {
+        case 9:
+            return net::iequals(name, "x-api-key");
+        case 13:
+            return net::iequals(name, "authorization");
+        default:
+            return false;
+    }
+}
+
 void add_permit(const coord::permit& permit, tokens predicted, field_list& out) {
     fmt::memory_buffer text;
     fmt::format_to(
@@ -77,8 +88,10 @@ void forward_fields(
     std::string_view id,
     const coord::permit& permit,
     tokens predicted,
+    forwarded_key key,
     field_list& out
 ) {
+    const bool without_key = key.drop || !key.own.empty();
     std::string_view connection;
     for (const net::header_field& one : from.fields) {
         // keep-alive and close name nothing; other words are looked up below.
@@ -89,6 +102,7 @@ void forward_fields(
     }
     for (const net::header_field& one : from.fields) {
         if (net::is_hop_by_hop(one.name) || is_replaced(one.name) ||
+            (without_key && is_key(one.name)) ||
             (!connection.empty() && is_named(connection, one.name))) {
             continue;
         }
@@ -96,6 +110,9 @@ void forward_fields(
             continue;
         }
         out.borrow(one.name, one.value);
+    }
+    if (!key.own.empty()) {
+        out.add("authorization", key.own);  // copied: keys may be read anew while this is sent
     }
     out.borrow("x-request-id", id);
     add_permit(permit, predicted, out);

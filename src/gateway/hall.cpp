@@ -4,6 +4,7 @@
 #include <chrono>
 #include <random>
 
+#include "gateway/door.hpp"
 #include "gateway/worker_watch.hpp"
 
 namespace sluice::gateway {
@@ -21,9 +22,9 @@ std::uint64_t chance() {
 }  // namespace
 
 const net::endpoint* thread_state::endpoint_of(const std::string& address) {
-    const auto known = x_endpoints.find(address);
-    if (known != x_endpoints.end()) {
-        return &known->second;
+    const auto seen = x_endpoints.find(address);
+    if (seen != x_endpoints.end()) {
+        return &seen->second;
     }
     auto parsed = net::parse_endpoint(address);
     if (!parsed) {
@@ -35,11 +36,17 @@ const net::endpoint* thread_state::endpoint_of(const std::string& address) {
     return &x_endpoints.emplace(address, *std::move(parsed)).first->second;
 }
 
-hall::hall(config::gateway_config from, net::io_pool& threads, std::shared_ptr<obs::logger> to)
+hall::hall(
+    config::gateway_config from,
+    net::io_pool& threads,
+    std::shared_ptr<obs::logger> to,
+    std::shared_ptr<const secrets> known
+)
     : config(std::move(from)),
       io(threads),
       log(std::move(to)),
       stray(metrics, "none"),
+      turned_away(std::make_unique<door_watch>(metrics, log)),
       x_lines_dropped(metrics.make_counter(
           "sluice_log_lines_dropped_total", "Log lines that the sink did not take in time."
       )) {
@@ -51,11 +58,14 @@ hall::hall(config::gateway_config from, net::io_pool& threads, std::shared_ptr<o
     }
     for (std::size_t i = 0; i < io.size(); ++i) {
         x_threads.push_back(std::make_unique<thread_state>(io.executor_of(i), chance()));
+        x_threads.back()->known = known;
     }
     for (const config::pool_options& one : config.pools) {
         pools.push_back(std::make_unique<pool>(one, metrics));
     }
 }
+
+hall::~hall() = default;
 
 void hall::list_models(pool& one) {
     const auto created = std::chrono::duration_cast<std::chrono::seconds>(

@@ -26,6 +26,9 @@
 
 namespace sluice::gateway {
 
+class door_watch;
+struct secrets;
+
 /// Looks strings up by view.
 struct text_hash {
     using is_transparent = void;
@@ -47,6 +50,7 @@ struct thread_state {
     field_list_pool lists;
     net::client_pool client;
     random_source ids;
+    std::shared_ptr<const secrets> known;
 
     /// The parsed form of a worker's address; remembered, bounded.
     const net::endpoint* endpoint_of(const std::string& address);
@@ -57,7 +61,13 @@ private:
 
 class hall {
 public:
-    hall(config::gateway_config from, net::io_pool& threads, std::shared_ptr<obs::logger> to);
+    hall(
+        config::gateway_config from,
+        net::io_pool& threads,
+        std::shared_ptr<obs::logger> to,
+        std::shared_ptr<const secrets> known
+    );
+    ~hall();
 
     const config::gateway_config config;
     net::io_pool& io;
@@ -65,6 +75,7 @@ public:
     obs::metrics metrics;
     /// Requests that ended before they had a pool.
     pool_meters stray;
+    const std::unique_ptr<door_watch> turned_away;
 
     std::vector<std::unique_ptr<pool>> pools;
     std::unordered_map<std::string, model_target, text_hash, std::equal_to<>> models;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gateway/door.hpp"
 #include "gateway/forward_fields.hpp"
 #include "gateway/pages.hpp"
 #include "gateway/relay.hpp"
@@ -57,13 +58,12 @@ finding refused(failure what) {
 /// dozen frames a request are dear enough.
 class model_call {
 public:
-    model_call(hall& in, net::exchange& with, openai::endpoint_kind endpoint)
-        : x_in(in), x_with(with), x_endpoint(endpoint) {}
+    model_call(hall& in, net::exchange& with, openai::endpoint_kind endpoint, const entrance& by)
+        : x_in(in), x_with(with), x_endpoint(endpoint), x_by(by) {}
 
     net::task<void> run();
 
 private:
-    void name_it();
     finding look_at_head();
     finding take_body(const result<std::string_view>& body);
     finding find_pool();
@@ -81,6 +81,7 @@ private:
     hall& x_in;
     net::exchange& x_with;
     openai::endpoint_kind x_endpoint;
+    entrance x_by;  // of use until the first wait
     request_record x_record;
     std::string_view x_body;
     openai::request_facts x_facts;
@@ -93,7 +94,7 @@ private:
 
 net::task<void> model_call::run() {
     const counted<std::int64_t> here(x_in.running, 1);
-    name_it();
+    x_record.id = request_id_for(x_in, x_with);
     finding now = look_at_head();
     if (now.go_on) {
         now = take_body(co_await x_with.read_body(x_in.config.limits.body_bytes));
@@ -115,16 +116,6 @@ net::task<void> model_call::run() {
     conclude(x_record, x_in);
 }
 
-void model_call::name_it() {
-    if (const auto given = usable_request_id(x_with.request())) {
-        x_record.id = *given;
-        return;
-    }
-    random_source& ids = x_in.thread(x_with.thread_index()).ids;
-    const std::uint64_t high = ids.next();
-    x_record.id = make_request_id(high, ids.next());
-}
-
 finding model_call::look_at_head() {
     if (x_in.draining.load(std::memory_order_relaxed)) {
         return refused(
@@ -132,7 +123,9 @@ finding model_call::look_at_head() {
              .message = "this gateway is shutting down; retry, another one will answer"}
         );
     }
-    auto labels = read_labels(x_with.request());
+    const bool names_tenants =
+        x_by.who != nullptr ? x_by.who->names_tenants : x_by.how == entry::open;
+    auto labels = read_labels(x_with.request(), names_tenants);
     if (!labels) {
         return refused(
             {.why = openai::reason::bad_request,
@@ -141,6 +134,7 @@ finding model_call::look_at_head() {
         );
     }
     x_labels = *std::move(labels);
+    apply(x_by, x_labels);
     x_record.tenant = x_labels.tenant;
     return {};
 }
@@ -198,10 +192,11 @@ finding model_call::find_pool() {
     }
     x_target = &found->second;
     x_record.in = x_target->to;
-    if (!x_labels.class_given && x_facts.priority) {
-        x_labels.cls = class_of(*x_facts.priority, x_in.config.body_priority);
+    if (x_facts.priority) {
+        take_body_priority(x_labels, *x_facts.priority, x_in.config.body_priority);
     }
     x_record.cls = x_labels.cls;
+    x_record.lowered = x_labels.lowered;
     const cost_rules rules = x_target->to->rules();
     if (rules.context && x_facts.longest_prompt > *rules.context) {
         return refused(
@@ -323,7 +318,10 @@ net::task<bool> model_call::attempt(
     }
     const net::endpoint worker = *remembered;
     field_list_pool::lease fields = thread.lists.take();
-    forward_fields(x_with.request(), x_record.id, permit, x_cost.predicted, *fields);
+    const forwarded_key key{
+        .drop = !thread.known->keys.is_open(), .own = thread.known->of_worker(permit.worker->id)
+    };
+    forward_fields(x_with.request(), x_record.id, permit, x_cost.predicted, key, *fields);
     net::request_out out = request;
     out.fields = fields->fields();
     relay one({x_with, x_in, x_record, clock, x_lease, worker, out, fields, x_facts.sequences});
@@ -358,11 +356,16 @@ net::task<bool> model_call::attempt(
 
 net::task<void> handle(hall& in, net::exchange& with) {
     const route where = route_of(with.request().method, with.request().target);
+    const entrance by = ask_at_door(in, with, where);
+    if (by.refused()) {
+        co_await turn_away(in, with, by);
+        co_return;
+    }
     if (where.kind != route_kind::call) {
         co_await answer_page(in, with, where);
         co_return;
     }
-    model_call call(in, with, where.endpoint);
+    model_call call(in, with, where.endpoint, by);
     co_await call.run();
 }
 

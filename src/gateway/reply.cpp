@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "gateway/request_labels.hpp"
+
 namespace sluice::gateway {
 
 namespace {
@@ -70,6 +72,15 @@ std::string refusal_message(const refusal& why, const pool& of) {
     }
 }
 
+std::string request_id_for(hall& in, const net::exchange& with) {
+    if (const auto given = usable_request_id(with.request())) {
+        return std::string(*given);
+    }
+    random_source& ids = in.thread(with.thread_index()).ids;
+    const std::uint64_t high = ids.next();
+    return make_request_id(high, ids.next());
+}
+
 void add_request_fields(field_list& fields, const request_record& record) {
     if (!record.id.empty()) {
         fields.borrow("x-request-id", record.id);
@@ -80,6 +91,9 @@ void add_request_fields(field_list& fields, const request_record& record) {
     }
     if (record.in != nullptr) {
         fields.add_real("x-sluice-queue-ms", record.queue_ms(request_record::clock::now()));
+    }
+    if (record.lowered) {
+        fields.borrow("x-sluice-class", core::to_string(record.cls));
     }
 }
 
@@ -94,13 +108,16 @@ net::task<void> answer_failure(
         what.why,
         what.message,
         what.param,
-        queue ? details_of(*what.from_queue) : std::string(),
+        queue ? details_of(*what.from_queue) : std::string(what.details),
         status
     );
     field_list fields;
     fields.borrow("content-type", "application/json");
     fields.borrow("x-sluice-reason", openai::to_string(what.why));
     add_request_fields(fields, record);
+    if (what.why == openai::reason::unauthorized) {
+        fields.borrow("www-authenticate", "Bearer");
+    }
     if (!what.allow.empty()) {
         fields.borrow("allow", what.allow);
     }

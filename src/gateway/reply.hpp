@@ -20,10 +20,14 @@ struct failure {
     int status = 0;                       ///< Zero: as the reason says.
     std::optional<refusal> from_queue{};  ///< Adds error.sluice and Retry-After.
     std::string_view allow{};             ///< For 405.
+    std::string_view details{};           ///< JSON of error.sluice; a literal.
 };
 
 /// What a person reads of a refusal by the queue.
 std::string refusal_message(const refusal& why, const pool& of);
+
+/// The client's x-request-id when it is usable, or a new one.
+std::string request_id_for(hall& in, const net::exchange& with);
 
 /// Fields that every answer of a known request carries.
 void add_request_fields(field_list& fields, const request_record& record);

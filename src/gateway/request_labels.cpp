@@ -44,7 +44,9 @@ std::optional<std::string_view> usable_request_id(const net::request_head& head)
     return given;
 }
 
-std::expected<request_labels, openai::bad_request> read_labels(const net::request_head& head) {
+std::expected<request_labels, openai::bad_request> read_labels(
+    const net::request_head& head, bool names_tenants
+) {
     request_labels labels;
     for (const net::header_field& field : head.fields) {
         // The common prefix decides for nearly every field of nearly every request.
@@ -60,6 +62,9 @@ std::expected<request_labels, openai::bad_request> read_labels(const net::reques
             labels.cls = *cls;
             labels.class_given = true;
         } else if (net::iequals(name, "tenant")) {
+            if (!names_tenants) {
+                continue;
+            }
             if (field.value.size() > max_tenant || !is_visible(field.value)) {
                 return bad("x-sluice-tenant", "at most 64 visible ASCII characters");
             }
@@ -86,6 +91,23 @@ core::priority class_of(std::int64_t priority, config::body_priority_mode mode) 
     }
     const bool first = (priority > 0) == (mode == config::body_priority_mode::higher_first);
     return first ? core::priority::high : core::priority::low;
+}
+
+void take_body_priority(
+    request_labels& labels, std::int64_t priority, config::body_priority_mode mode
+) {
+    if (labels.class_given || priority == 0 || mode == config::body_priority_mode::off) {
+        return;
+    }
+    labels.cls = class_of(priority, mode);
+    lower_to_most(labels);
+}
+
+void lower_to_most(request_labels& labels) {
+    if (labels.cls < labels.most) {
+        labels.cls = labels.most;
+        labels.lowered = true;
+    }
 }
 
 bool is_traceparent(std::string_view value) {

@@ -25,6 +25,8 @@ inline constexpr duration max_patience = std::chrono::hours(1);
 struct request_labels {
     core::priority cls = core::priority::normal;
     bool class_given = false;  ///< By header; a body's priority does not change it then.
+    core::priority most = core::priority::high;  ///< What the key allows; apply() sets it.
+    bool lowered = false;                        ///< The class was above it.
     std::string tenant;
     std::optional<duration> patience;  ///< x-sluice-timeout-ms
 };
@@ -32,11 +34,23 @@ struct request_labels {
 /// The client's x-request-id when it is usable, or nothing.
 std::optional<std::string_view> usable_request_id(const net::request_head& head);
 
-/// Reads the x-sluice-* fields. The error names the field and what is allowed.
-std::expected<request_labels, openai::bad_request> read_labels(const net::request_head& head);
+/// Reads the x-sluice-* fields. The error names the field and what is allowed. A client that may
+/// not name tenants is not heard on them.
+std::expected<request_labels, openai::bad_request> read_labels(
+    const net::request_head& head, bool names_tenants = true
+);
 
 /// The class that a body's whole-number `priority` stands for.
 core::priority class_of(std::int64_t priority, config::body_priority_mode mode);
+
+/// Takes a body's `priority` for the class, unless a header has named one or it says nothing (0,
+/// or mode off).
+void take_body_priority(
+    request_labels& labels, std::int64_t priority, config::body_priority_mode mode
+);
+
+/// A class above what the key allows is lowered to that.
+void lower_to_most(request_labels& labels);
 
 /// Whether `value` is a traceparent (W3C Trace Context, version 00 or a later one's prefix).
 bool is_traceparent(std::string_view value);

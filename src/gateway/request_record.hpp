@@ -27,6 +27,7 @@ struct request_record {
     std::string_view model;
     std::string_view tenant;
     core::priority cls = core::priority::normal;
+    bool lowered = false;  ///< The class is lower than what was asked for.
     std::string worker;
     std::uint32_t attempts = 0;
     bool stream = false;

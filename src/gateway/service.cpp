@@ -142,7 +142,15 @@ result<void> service::impl::open_pool(pool& one, pool_setup setup, std::int64_t 
         one.options.models = std::move(setup.models);
     }
     one.watch = std::make_shared<worker_watch>(
-        io.executor_of(0), one.options.name, std::move(setup.workers), one.ports.registry, parts.log
+        io.executor_of(0),
+        one.options.name,
+        std::move(setup.workers),
+        one.ports.registry,
+        parts.log,
+        [weak = std::weak_ptr(inside)](const std::string& id) {
+            const auto in = weak.lock();
+            return in ? std::string(in->thread(0).known->of_worker(id)) : std::string();
+        }
     );
     boost::asio::post(io.executor_of(0), [watch = one.watch] { watch->start_on_strand(); });
     inside->list_models(one);
@@ -275,11 +283,15 @@ result<void> service::start() {
     const std::int64_t now = wall_micros();
     self.session = session_id{static_cast<std::uint64_t>(now)};
     const worker_epoch epoch{static_cast<std::uint64_t>(now)};
-    auto setups = set_up_workers(self.config, epoch, *self.parts.log);
+    auto known = read_secrets(self.config, self.parts.read_secret);
+    if (!known) {
+        return std::unexpected(std::move(known.error()));
+    }
+    auto setups = set_up_workers(self.config, **known, epoch, *self.parts.log);
     if (!setups) {
         return std::unexpected(std::move(setups.error()));
     }
-    self.inside = std::make_shared<hall>(self.config, self.io, self.parts.log);
+    self.inside = std::make_shared<hall>(self.config, self.io, self.parts.log, *std::move(known));
     std::size_t workers = 0;
     for (std::size_t i = 0; i < setups->size(); ++i) {
         workers += (*setups)[i].workers.size();
@@ -323,6 +335,24 @@ void service::hurry() {
 
 bool service::draining() const {
     return x_impl->inside && x_impl->inside->draining.load(std::memory_order_relaxed);
+}
+
+void service::read_keys_again() {
+    impl& self = *x_impl;
+    auto read = read_secrets(self.config, self.parts.read_secret);
+    if (!read) {
+        self.parts.log->write(
+            obs::log_line(obs::level::error, "the keys cannot be read again; the old ones stay")
+                .text("why", read.error().message)
+        );
+        return;
+    }
+    for (std::size_t i = 0; i < self.io.size(); ++i) {
+        boost::asio::post(self.io.executor_of(i), [in = self.inside, i, known = *read] {
+            in->thread(i).known = known;
+        });
+    }
+    self.parts.log->write(obs::log_line(obs::level::info, "keys read again"));
 }
 
 coord::live_view service::view() {

@@ -21,6 +21,7 @@
 #include "coord/live_view.hpp"
 #include "coord/ports.hpp"
 #include "core/scheduler.hpp"
+#include "gateway/auth.hpp"
 #include "net/io_pool.hpp"
 #include "obs/log.hpp"
 
@@ -48,6 +49,9 @@ struct wiring {
     std::function<
         result<side_port>(net::io_pool& pool, std::string_view listen, coord::live_view view)>
         open_admin;
+    /// Reads keys from the environment and from files. Empty: a configuration that names such a key
+    /// does not start.
+    secret_reader read_secret;
     /// Where lines go. Null: stderr, as `log:` of the configuration says.
     std::shared_ptr<obs::logger> log;
     /// After drain(): how long running answers may still take.
@@ -77,6 +81,10 @@ public:
     /// Thread-safe. Ends the grace now: running answers get an error event (second signal).
     void hurry();
     bool draining() const;
+
+    /// Thread-safe, after start(). Reads the keys of clients and workers again; requests that are
+    /// already in go on. What cannot be read is logged, and the old keys stay.
+    void read_keys_again();
 
     /// The same view that the admin port has.
     coord::live_view view();

@@ -17,6 +17,7 @@ struct asked_engine {
     std::size_t pool = 0;
     std::size_t worker = 0;
     net::endpoint address;
+    std::string authorization;
     result<engine_facts> answer = fail(errc::timed_out, "it was not asked");
 };
 
@@ -48,7 +49,7 @@ bool must_ask(const config::pool_options& pool, const config::worker_options& wo
 }
 
 net::task<void> ask(net::client_pool& client, net::executor where, asked_engine& one) {
-    one.answer = co_await read_engine(client, where, one.address, patience);
+    one.answer = co_await read_engine(client, where, one.address, one.authorization, patience);
 }
 
 void ask_all(std::vector<asked_engine>& engines) {
@@ -144,7 +145,9 @@ void warn_unreachable(obs::logger& log, const config::pool_options& pool, const 
 }
 
 result<std::vector<asked_engine>> list_engines(
-    const config::gateway_config& config, std::vector<std::vector<net::endpoint>>& addresses
+    const config::gateway_config& config,
+    const secrets& known_keys,
+    std::vector<std::vector<net::endpoint>>& addresses
 ) {
     std::vector<asked_engine> engines;
     for (std::size_t p = 0; p < config.pools.size(); ++p) {
@@ -169,7 +172,12 @@ result<std::vector<asked_engine>> list_engines(
                 );
             }
             if (must_ask(pool, pool.workers[w])) {
-                engines.push_back({.pool = p, .worker = w, .address = *address});
+                engines.push_back(
+                    {.pool = p,
+                     .worker = w,
+                     .address = *address,
+                     .authorization = std::string(known_keys.of_worker(address->to_string()))}
+                );
             }
             known.push_back(*std::move(address));
         }
@@ -180,10 +188,10 @@ result<std::vector<asked_engine>> list_engines(
 }  // namespace
 
 result<std::vector<pool_setup>> set_up_workers(
-    const config::gateway_config& config, worker_epoch epoch, obs::logger& log
+    const config::gateway_config& config, const secrets& known, worker_epoch epoch, obs::logger& log
 ) {
     std::vector<std::vector<net::endpoint>> addresses;
-    auto engines = list_engines(config, addresses);
+    auto engines = list_engines(config, known, addresses);
     if (!engines) {
         return std::unexpected(std::move(engines.error()));
     }

@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "base/error.hpp"
+#include "gateway/auth.hpp"
 #include "gateway/worker_watch.hpp"
 #include "obs/log.hpp"
 
@@ -31,7 +32,7 @@ struct pool_setup {
 /// An error: a worker's address is malformed or twice there, or a pool has neither configured nor
 /// found models. An unreachable engine is a warning else.
 result<std::vector<pool_setup>> set_up_workers(
-    const config::gateway_config& config, worker_epoch epoch, obs::logger& log
+    const config::gateway_config& config, const secrets& known, worker_epoch epoch, obs::logger& log
 );
 
 }  // namespace sluice::gateway

@@ -20,13 +20,15 @@ worker_watch::worker_watch(
     std::string pool,
     std::vector<watched_worker> workers,
     std::shared_ptr<coord::registry_port> registry,
-    std::shared_ptr<obs::logger> log
+    std::shared_ptr<obs::logger> log,
+    std::function<std::string(const std::string& id)> authorization
 )
     : x_where(where),
       x_pool(std::move(pool)),
       x_count(workers.size()),
       x_registry(std::move(registry)),
       x_log(std::move(log)),
+      x_authorization(std::move(authorization)),
       x_client(std::make_unique<net::client_pool>(where)) {
     for (watched_worker& one : workers) {
         std::string id = one.info.id;
@@ -90,13 +92,20 @@ net::task<void> worker_watch::converse(std::shared_ptr<worker_watch> self, entry
             break;
         }
         if (one.worker.learn) {
-            const auto facts =
-                co_await read_engine(*x_client, x_where, one.worker.address, learn_patience);
-            if (facts && !x_stopped) {
+            std::string key = x_authorization(one.worker.info.id);
+            const auto facts = co_await read_engine(
+                *x_client, x_where, one.worker.address, std::move(key), learn_patience
+            );
+            if (x_stopped) {
+                break;
+            }
+            if (facts) {
                 learned(one, *facts);
             }
         }
-        const bool alive = co_await answers(*x_client, x_where, one.worker.address, patience);
+        std::string key = x_authorization(one.worker.info.id);
+        const bool alive =
+            co_await answers(*x_client, x_where, one.worker.address, std::move(key), patience);
         if (alive && !x_stopped) {
             x_registry->probed(one.worker.info.id, one.worker.info.epoch);
         }

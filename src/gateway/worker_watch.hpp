@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,7 +42,8 @@ public:
         std::string pool,
         std::vector<watched_worker> workers,
         std::shared_ptr<coord::registry_port> registry,
-        std::shared_ptr<obs::logger> log
+        std::shared_ptr<obs::logger> log,
+        std::function<std::string(const std::string& id)> authorization
     );
 
     /// Joins all workers and begins to learn.
@@ -72,6 +74,7 @@ private:
     std::size_t x_count = 0;
     std::shared_ptr<coord::registry_port> x_registry;
     std::shared_ptr<obs::logger> x_log;
+    std::function<std::string(const std::string& id)> x_authorization;
     std::unique_ptr<net::client_pool> x_client;
     bool x_stopped = false;
 };

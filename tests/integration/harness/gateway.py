@@ -17,7 +17,7 @@ class Gateway:
     """
 
     def __init__(self, workers=(), pool=None, queue=None, timeouts=None, pools=None,
-                 pipe_size=-1, ready=True, **top):
+                 pipe_size=-1, ready=True, env=None, **top):
         self.folder = tempfile.TemporaryDirectory(prefix="sluice-test-")
         if pools is None:
             pools = [self.pool(workers, queue=queue or {}, timeouts=timeouts or {}, **(pool or {}))]
@@ -25,7 +25,7 @@ class Gateway:
         path = os.path.join(self.folder.name, "sluice.yaml")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.config, file, indent=1)
-        self.program = Program("gateway", "--config", path, pipe_size=pipe_size)
+        self.program = Program("gateway", "--config", path, pipe_size=pipe_size, env=env)
         try:
             listening = self.program.wait_message("listening")
             self.address = listening["listen"]

@@ -180,6 +180,15 @@ TEST(config_reader, relations_between_fields) {
          "f.yaml:2:17: pools[0].kv: expected one of model_config and bytes_per_token, got both"},
         {"pools:\n- {name: p, workers: [{url: 'http://h:1', probe: static, slots: 1}]}",
          "f.yaml:2:23: pools[0].workers[0]: expected slots and kv_tokens with probe: static"},
+        {"pools:\n- {name: p, workers: [{url: 'http://h:1', api_key_env: A, api_key_file: b}]}",
+         "f.yaml:2:23: pools[0].workers[0]: expected one of api_key_env and api_key_file, got "
+         "both"},
+        {"auth: {required: true}",
+         "f.yaml:1:18: auth.required: expected at least one key in auth.keys"},
+        {"auth: {keys: [{tenant: t}]}",
+         "f.yaml:1:15: auth.keys[0]: expected exactly one of sha256, key_env, key_file"},
+        {"auth: {keys: [{tenant: t, key_env: A, class: high, max_class: low}]}",
+         "f.yaml:1:46: auth.keys[0].class: expected a class that is not above max_class"},
         {"coordination: {heartbeat: 6s}",
          "f.yaml:1:27: coordination.heartbeat: expected at most half of session_ttl (10s), got "
          "6s"},
@@ -190,12 +199,9 @@ TEST(config_reader, relations_between_fields) {
 }
 
 TEST(config_reader, what_is_known_and_not_available_is_refused_and_never_ignored) {
-    const std::string sha(64, 'a');
     const std::vector<std::string> all{
         "tls: {cert: c, key: k}",
         "tls: {client_ca: c}",
-        "auth: {required: true}",
-        "auth: {keys: [{tenant: t, sha256: " + sha + "}]}",
         "coordination: {backend: 'redis://h:1'}",
         "coordination: {admission: 'zookeeper://h:1'}",
         "coordination: {registry: 'etcd://h:1'}",

@@ -105,10 +105,10 @@ coord::permit some_permit() {
 }
 
 /// What goes on, with the permit's text as "permit".
-std::string forwarded(std::vector<net::header_field> fields) {
+std::string forwarded(std::vector<net::header_field> fields, forwarded_key key = {}) {
     const net::request_head head = with(std::move(fields));
     field_list out;
-    forward_fields(head, "id-1", some_permit(), tokens(512), out);
+    forward_fields(head, "id-1", some_permit(), tokens(512), key, out);
     std::string all;
     for (const net::header_field& one : out.fields()) {
         const bool ours = one.name == "x-sluice-permit" && one.value.starts_with("id=ab-42;");
@@ -141,6 +141,20 @@ TEST(forward_fields, own_and_hop_fields_stay_behind) {
     );
 }
 
+TEST(forward_fields, a_key_that_opened_the_door_stays_behind) {
+    const std::string ours = "x-request-id=id-1;x-sluice-permit=permit;";
+    const std::vector<net::header_field> shown{
+        {"Authorization", "Bearer client"}, {"X-API-Key", "client"}, {"Accept", "a"}
+    };
+    EXPECT_EQ(forwarded(shown, {.drop = true}), "Accept=a;" + ours);
+    EXPECT_EQ(
+        forwarded(shown, {.own = "Bearer worker"}), "Accept=a;authorization=Bearer worker;" + ours
+    );
+    EXPECT_EQ(
+        forwarded({}, {.drop = true, .own = "Bearer worker"}), "authorization=Bearer worker;" + ours
+    );
+}
+
 TEST(forward_fields, what_connection_names_stays_behind) {
     EXPECT_EQ(
         forwarded(
@@ -161,7 +175,7 @@ TEST(forward_fields, a_broken_traceparent_stays_behind) {
 
 TEST(forward_fields, the_permit_is_spelled_as_agents_read_it) {
     field_list out;
-    forward_fields(with({}), "id-1", some_permit(), tokens(512), out);
+    forward_fields(with({}), "id-1", some_permit(), tokens(512), {}, out);
     ASSERT_EQ(out.fields().back().name, "x-sluice-permit");
     EXPECT_EQ(
         out.fields().back().value,
