@@ -45,7 +45,7 @@ bool is_http_url(std::string_view text) {
             continue;
         }
         text.remove_prefix(scheme.size());
-        const std::string_view authority = text.substr(0, text.find('/'));
+        const std::string_view authority = text.substr(0, text.find_first_of("/?"));
         const bool bare =
             !authority.empty() && authority.find_first_of(":[]@ ") == std::string_view::npos;
         return bare || is_host_port(authority);

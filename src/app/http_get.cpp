@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <exception>
 #include <optional>
@@ -63,20 +64,19 @@ net::task<result<std::string>> get(
 url_parts split_url(std::string_view url) {
     const std::size_t scheme = url.find("://");
     const std::size_t start = scheme == std::string_view::npos ? 0 : scheme + 3;
-    const std::size_t slash = url.find('/', start);
-    if (slash == std::string_view::npos) {
-        return {std::string(url), {}};
-    }
-    std::string_view path = url.substr(slash);
+    // Behind the "?" stand files, which have slashes too.
+    std::string_view rest = url.substr(0, std::min(url.find_first_of("?#", start), url.size()));
+    const std::size_t slash = std::min(rest.find('/', start), rest.size());
+    std::string_view path = rest.substr(slash);
     while (path.ends_with('/')) {
         path.remove_suffix(1);
     }
-    return {std::string(url.substr(0, slash)), std::string(path)};
+    return {std::string(rest.substr(0, slash)), std::string(path)};
 }
 
 result<std::string> http_get(std::string_view url, std::string_view path, duration limit) {
     const url_parts parts = split_url(url);
-    const auto to = net::parse_endpoint(parts.authority);
+    const auto to = net::parse_endpoint(url);
     if (!to) {
         return std::unexpected(to.error());
     }

@@ -63,7 +63,7 @@ result<sim::trace> read(const load_flags& flags) {
 result<void> complete(load_flags& flags) {
     load::load_options& options = flags.options;
     const url_parts url = split_url(flags.target);
-    const auto target = net::parse_endpoint(url.authority);
+    const auto target = net::parse_endpoint(flags.target);
     if (!target) {
         return std::unexpected(target.error());
     }

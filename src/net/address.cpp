@@ -1,8 +1,10 @@
 #include "net/address.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "net/client.hpp"
+#include "net/tls.hpp"
 
 namespace sluice::net {
 
@@ -70,26 +72,91 @@ std::string endpoint::to_string() const {
     return join_host_port(host, port);
 }
 
-result<endpoint> parse_endpoint(std::string_view url) {
-    std::string_view rest = url;
-    if (const std::size_t scheme = url.find("://"); scheme != url.npos) {
-        if (!iequals(url.substr(0, scheme), "http")) {
+namespace {
+
+/// "%2F" in a file's name and the like.
+std::string decoded(std::string_view text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        unsigned value = 0;
+        const char* const digits = text.data() + i + 1;
+        if (text[i] == '%' && i + 2 < text.size() &&
+            std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2) {
+            out.push_back(static_cast<char>(value));
+            i += 2;
+        } else {
+            out.push_back(text[i]);
+        }
+    }
+    return out;
+}
+
+/// What stands behind the "?" of an https address.
+result<void> secure(endpoint& to, std::string_view url, std::string_view query) {
+    tls_client_files files;
+    to.server_name = to.host;
+    while (!query.empty()) {
+        const std::string_view one = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(one.size() + 1, query.size()));
+        const std::size_t equals = one.find('=');
+        const std::string_view name = one.substr(0, equals);
+        std::string value = equals == one.npos ? std::string() : decoded(one.substr(equals + 1));
+        std::string* const place = name == "ca"            ? &files.ca
+                                   : name == "cert"        ? &files.cert
+                                   : name == "key"         ? &files.key
+                                   : name == "server_name" ? &to.server_name
+                                                           : nullptr;
+        if (place == nullptr || value.empty()) {
             return fail(
                 errc::invalid_argument,
-                "'" + std::string(url) + "': only http:// addresses can be reached"
+                "'" + std::string(url) + "': '" + std::string(one) +
+                    "' is no option; ca=FILE, cert=FILE, key=FILE and server_name=NAME are"
+            );
+        }
+        *place = std::move(value);
+    }
+    auto client = tls_client::with(files);
+    if (!client) {
+        return fail(client.error().code, "'" + std::string(url) + "': " + client.error().message);
+    }
+    to.tls = *std::move(client);
+    return {};
+}
+
+}  // namespace
+
+result<endpoint> parse_endpoint(std::string_view url) {
+    std::string_view rest = url;
+    bool secured = false;
+    if (const std::size_t scheme = url.find("://"); scheme != url.npos) {
+        secured = iequals(url.substr(0, scheme), "https");
+        if (!secured && !iequals(url.substr(0, scheme), "http")) {
+            return fail(
+                errc::invalid_argument,
+                "'" + std::string(url) + "': only http:// and https:// addresses can be reached"
             );
         }
         rest = url.substr(scheme + 3);
     }
-    rest = rest.substr(0, rest.find_first_of("/?#"));
-    auto parts = split_host_port(rest, 80);
+    const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+    auto parts = split_host_port(authority, secured ? 443 : 80);
     if (!parts) {
         return std::unexpected(std::move(parts.error()));
     }
     if (parts->host.empty() || parts->port == 0) {
         return bad(url, "host and port must be given");
     }
-    return endpoint{std::move(parts->host), std::to_string(parts->port)};
+    endpoint to{std::move(parts->host), std::to_string(parts->port), nullptr, {}};
+    if (secured) {
+        rest = rest.substr(0, rest.find('#'));
+        const std::size_t query = rest.find('?');
+        const auto done =
+            secure(to, url, query == rest.npos ? std::string_view() : rest.substr(query + 1));
+        if (!done) {
+            return std::unexpected(done.error());
+        }
+    }
+    return to;
 }
 
 }  // namespace sluice::net

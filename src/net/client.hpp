@@ -18,13 +18,23 @@
 
 namespace sluice::net {
 
-/// "http://host:port" (path ignored), "host:port", "http://[::1]:9000".
+class tls_client;
+
+/// "http://host:port" (path ignored), "host:port", "http://[::1]:9000", "https://host:8443".
+/// `https://…?ca=FILE&cert=FILE&key=FILE&server_name=NAME`: whom to trust instead of the system's
+/// authorities, what to show, and the name that the certificate must have instead of the host's.
 struct endpoint {
     std::string host;
     std::string port;
+    std::shared_ptr<tls_client> tls = nullptr;  ///< Null: plain HTTP.
+    std::string server_name = {};               ///< With TLS: whom the certificate must name.
     friend auto operator<=>(const endpoint&, const endpoint&) = default;
+    /// "host:port".
     std::string to_string() const;
+    /// "http" or "https".
+    std::string_view scheme() const { return tls ? "https" : "http"; }
 };
+/// Reads the files that it names.
 result<endpoint> parse_endpoint(std::string_view url);
 
 struct request_out {

@@ -15,6 +15,7 @@
 #include "net/http_parser.hpp"
 #include "net/loop.hpp"
 #include "net/read_buffer.hpp"
+#include "net/tls_session.hpp"
 
 namespace sluice::net {
 
@@ -23,12 +24,14 @@ using steady_instant = std::chrono::steady_clock::time_point;
 struct client_pool::impl final : std::enable_shared_from_this<impl>, private timer_entry {
     struct bucket {
         std::string host_field;
+        tls_context context;  ///< What the idle ones were opened with; null: plain HTTP.
         std::vector<std::unique_ptr<upstream::impl>> idle;  ///< Oldest first.
     };
 
     impl(executor where, client_options its_options)
         : timer_entry(where), x_executor(where), options(its_options) {}
 
+    /// Idle connections from before a reload of certificates are dropped.
     bucket& bucket_of(const endpoint& to);
     /// The youngest idle connection that is still alive, or null.
     std::unique_ptr<upstream::impl> take(bucket& from);
@@ -53,10 +56,19 @@ struct upstream::impl {
     std::unexpected<error> broken(error_code failure, std::string_view during);
     std::unexpected<error> malformed();
     task<error_code> read_more(std::size_t room);
-    task<error_code> drain(class gather& rest);
+    task<read_result> read_secured(std::span<char> space);
+    gather::outcome send_now(gather& pieces, error_code& failure);
+    task<error_code> drain(gather& rest);
+    /// TLS on a connection just made; the error says what failed, without the address.
+    task<result<void>> greet(
+        tls_context context, const std::string& server_name, duration limit, abort_signal& signal
+    );
+    /// Idle, it has nothing to say: an end, an error or a byte makes it useless.
+    bool is_quiet();
     bool response_waits();
 
     tcp_socket socket;
+    std::unique_ptr<tls_session> tls;
     std::shared_ptr<client_pool::impl> pool;  ///< Only while in use.
     client_pool::impl::bucket* home;
     read_buffer in;

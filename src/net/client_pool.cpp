@@ -1,8 +1,6 @@
-#include <sys/socket.h>
-
+#include <algorithm>
 #include <array>
 #include <boost/asio/connect.hpp>
-#include <cerrno>
 #include <charconv>
 
 #include "net/client_impl.hpp"
@@ -11,13 +9,6 @@
 namespace sluice::net {
 
 namespace {
-
-/// An idle connection has nothing to say: an end, an error or a byte makes it useless.
-bool is_quiet(tcp_socket& socket) {
-    char byte = 0;
-    const ssize_t got = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
 
 /// Resolving and connecting, until it works, fails, takes too long or is given up. Shared with its
 /// completion handlers: a resolver may answer long after nobody waits any more.
@@ -99,6 +90,13 @@ client_pool::impl::bucket& client_pool::impl::bucket_of(const endpoint& to) {
     if (found.host_field.empty()) {
         found.host_field = to.to_string();
     }
+    if (to.tls) {
+        tls_context now = to.tls->context();
+        if (now != found.context) {
+            found.context = std::move(now);
+            found.idle.clear();
+        }
+    }
     return found;
 }
 
@@ -106,7 +104,7 @@ std::unique_ptr<upstream::impl> client_pool::impl::take(bucket& from) {
     while (!from.idle.empty()) {
         std::unique_ptr<upstream::impl> youngest = std::move(from.idle.back());
         from.idle.pop_back();
-        if (is_quiet(youngest->socket)) {
+        if (youngest->is_quiet()) {
             return youngest;
         }
     }
@@ -175,6 +173,7 @@ task<result<upstream>> client_pool::open(
             co_return upstream(std::move(idle));
         }
     }
+    const steady_instant start = std::chrono::steady_clock::now();
     const auto attempt = std::make_shared<connecting>(pool->x_executor);
     attempt->start(to, connect_timeout);
     while (attempt->result == connecting::outcome::pending) {
@@ -204,6 +203,18 @@ task<result<upstream>> client_pool::open(
     error_code ignored;
     made->socket.non_blocking(true, ignored);
     made->socket.set_option(tcp::no_delay(true), ignored);
+    if (to.tls) {
+        const auto spent = std::chrono::ceil<duration>(std::chrono::steady_clock::now() - start);
+        const auto secured = co_await made->greet(
+            home.context, to.server_name, std::max(connect_timeout - spent, duration(1)), signal
+        );
+        if (!secured) {
+            co_return fail(
+                secured.error().code,
+                "cannot connect to " + home.host_field + ": " + secured.error().message
+            );
+        }
+    }
     co_return upstream(std::move(made));
 }
 

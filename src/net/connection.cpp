@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
 namespace sluice::net {
 
@@ -41,6 +42,10 @@ connection::connection(std::shared_ptr<shard> home, tcp_socket socket, const tcp
       x_input_event(x_executor),
       x_writable_event(x_executor),
       x_read_size(first_read) {
+    if (const auto& tls = x_home->common().options.tls) {
+        x_tls = tls_session::accept(tls->context(), x_socket.native_handle());
+        x_gone = x_tls == nullptr;
+    }
     x_home->add(*this);
 }
 
@@ -55,7 +60,8 @@ std::string connection::peer_address() const {
 }
 
 task<> connection::run() {
-    while (co_await read_head()) {
+    const bool welcome = !x_gone && (!x_tls || co_await greet());
+    while (welcome && co_await read_head()) {
         co_await serve();
         if (!next_exchange()) {
             break;
@@ -63,6 +69,9 @@ task<> connection::run() {
     }
     x_phase = phase::closing;
     disarm();
+    if (x_tls && !x_gone && x_response.begun == x_response.ended) {
+        x_tls->say_end();  // what was cut ends without it
+    }
     if (x_linger && !x_gone) {
         co_await linger();
     }
@@ -227,25 +236,61 @@ task<> connection::linger() {
 }
 
 void connection::read_into_buffer(std::size_t which) {
-    read_buffer& target = x_buffers[which];
-    // Whatever is free is offered; at least half of the usual read, so that little is moved.
-    const std::size_t room = target.capacity() == 0 ? x_read_size : x_read_size / 2;
-    start_read(target.prepare(room), into::buffer, which);
+    start_read(into::buffer, which);
 }
 
-void connection::start_read(std::span<char> room, into where, std::size_t which) {
+void connection::start_read(into where, std::size_t which) {
     x_reading = true;
     x_read_target = where;
     x_read_buffer = which;
-    x_socket.async_read_some(
-        asio::buffer(room.data(), room.size()),
-        [self = shared_from_this(), size = room.size()](error_code failure, std::size_t count) {
-            if (count == size && self->x_read_target == into::buffer) {
-                self->x_read_size = std::min(self->x_read_size * 2, largest_read);
-            }
-            self->on_read(failure, count);
-        }
-    );
+    if (x_tls && x_tls->has_pending()) {
+        asio::post(x_executor, [self = shared_from_this()] { self->on_readable({}); });
+    } else {
+        await_readable(tcp::socket::wait_read);
+    }
+}
+
+void connection::await_readable(tcp::socket::wait_type what) {
+    x_socket.async_wait(what, [self = shared_from_this()](error_code failure) {
+        self->on_readable(failure);
+    });
+}
+
+/// Where the next bytes go. A stream that waits for its client to leave has no memory for it.
+std::span<char> connection::room_to_read() {
+    if (x_read_target == into::body) {
+        const std::size_t size = static_cast<std::size_t>(*x_head.content_length);
+        return {x_body_memory.get() + x_body_size, size - x_body_size};
+    }
+    read_buffer& target = x_buffers[x_read_buffer];
+    // Whatever is free is offered; at least half of the usual read, so that little is moved.
+    return target.prepare(target.capacity() == 0 ? x_read_size : x_read_size / 2);
+}
+
+void connection::on_readable(error_code failure) {
+    if (failure || !x_socket.is_open()) {
+        on_read(failure ? failure : asio::error::operation_aborted, 0);
+        return;
+    }
+    const std::span<char> room = room_to_read();
+    const read_result input = x_tls ? x_tls->read(room) : receive(x_socket, room);
+    switch (input.what) {
+        case got::nothing:
+            await_readable(input.wants_write ? tcp::socket::wait_write : tcp::socket::wait_read);
+            return;
+        case got::end:
+            on_read(asio::error::eof, 0);
+            return;
+        case got::failed:
+            on_read(input.failure, 0);
+            return;
+        case got::bytes:
+            break;
+    }
+    if (input.count == room.size() && x_read_target == into::buffer) {
+        x_read_size = std::min(x_read_size * 2, largest_read);
+    }
+    on_read({}, input.count);
 }
 
 void connection::on_read(error_code failure, std::size_t count) {
@@ -339,7 +384,7 @@ void connection::on_expired() {
 
 void connection::stop() {
     x_close = true;
-    if (x_phase == phase::idle) {
+    if (x_phase == phase::idle || x_phase == phase::greeting) {
         x_input_event.set();
     }
 }

@@ -6,6 +6,7 @@
 //     handler runs it is the watch for a client that leaves. A request costs one read operation.
 //  2. A request's head (and a body that came with it) stays in x_buffers[x_current] for the whole
 //     exchange; reads meanwhile go to the other buffer, or straight into the body's memory.
+//     Memory is asked for when bytes are there, not when they are waited for.
 //  3. Read-ahead is bounded by `ahead_limit`; beyond it only errors are watched for.
 //  4. Completion handlers hold a shared_ptr: they never see freed memory.
 #pragma once
@@ -19,6 +20,7 @@
 #include "net/read_buffer.hpp"
 #include "net/server.hpp"
 #include "net/shard.hpp"
+#include "net/tls_session.hpp"
 #include "net/wire.hpp"
 
 namespace sluice::net {
@@ -60,9 +62,14 @@ public:
 
     // reading (connection.cpp, connection_body.cpp)
 private:
-    enum class phase : unsigned char { idle, in_head, active, closing };
+    enum class phase : unsigned char { greeting, idle, in_head, active, closing };
     enum class input_end : unsigned char { none, half_closed, broken };
     enum class into : unsigned char { buffer, body };
+
+    // connection_tls.cpp
+    task<bool> greet();
+    task<> greet_failed(std::string_view why);
+    void await_handshake(tls_session::step step);
 
     task<bool> read_head();
     task<> refuse(int status, std::string what);
@@ -75,7 +82,10 @@ private:
     read_buffer& current() { return x_buffers[x_current]; }
     read_buffer& ahead() { return x_buffers[1 - x_current]; }
     void read_into_buffer(std::size_t which);
-    void start_read(std::span<char> room, into where, std::size_t which);
+    void start_read(into where, std::size_t which);
+    void await_readable(tcp::socket::wait_type what);
+    std::span<char> room_to_read();
+    void on_readable(error_code failure);
     void on_read(error_code failure, std::size_t count);
     bool join_ahead();
     void watch();
@@ -119,6 +129,7 @@ private:
     std::shared_ptr<shard> x_home;
     executor x_executor;
     tcp_socket x_socket;
+    std::unique_ptr<tls_session> x_tls;
     tcp::endpoint x_peer;
     std::size_t x_place = 0;  ///< In the shard's list; kept by the shard.
     friend class shard;

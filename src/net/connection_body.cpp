@@ -120,7 +120,7 @@ task<std::optional<error>> connection::read_sized_body() {
             continue;
         }
         if (!x_reading) {
-            start_read({x_body_memory.get() + x_body_size, size - x_body_size}, into::body, 0);
+            start_read(into::body, 0);
         }
         if (std::optional<error> failed = co_await body_progress()) {
             co_return failed;

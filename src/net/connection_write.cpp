@@ -118,7 +118,7 @@ gather::outcome connection::send_now(gather& out) {
         return gather::outcome::failed;
     }
     error_code failure;
-    const gather::outcome outcome = out.send(x_socket, failure);
+    const gather::outcome outcome = out.send(x_socket, x_tls.get(), failure);
     if (outcome == gather::outcome::failed) {
         client_left(input_end::broken);
     }

@@ -9,6 +9,7 @@
 // While the handler runs, the connection is watched: a reset always fires exchange::signal() with
 // `peer_gone`; a clean half-close does so unless `half_close::tolerate`. Bytes of a pipelined next
 // request are kept (bounded) and do not hide a later reset.
+// With TLS, an end of input without close_notify counts as a reset.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include "net/asio.hpp"
 #include "net/http.hpp"
 #include "net/io_pool.hpp"
+#include "net/tls.hpp"
 
 namespace sluice::net {
 
@@ -42,6 +44,9 @@ struct server_options {
     duration body_timeout =
         std::chrono::seconds(60);  ///< No byte of an unfinished body for so long.
     half_close on_half_close = half_close::abort;
+    std::shared_ptr<tls_server> tls;  ///< The port speaks TLS; null: plain HTTP.
+    /// Told of a client whose TLS handshake failed, or took longer than `head_timeout`. Any thread.
+    std::function<void(std::string_view peer, std::string_view why)> on_handshake_failure;
     /// Body of the answers that the server gives itself (malformed head, connection limit, a
     /// handler that failed), of type `error_type`. None: the reason as plain text. Any thread.
     std::function<std::string(int status, std::string_view what)> error_body;

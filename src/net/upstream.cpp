@@ -71,8 +71,16 @@ task<error_code> upstream::impl::read_more(std::size_t room) {
         co_await asio::post(socket.get_executor(), asio::use_awaitable_t<executor>{});
     }
     const std::span<char> space = in.prepare(in.capacity() == 0 ? read_size : room);
-    const auto [failure, count] =
-        co_await socket.async_read_some(asio::buffer(space.data(), space.size()), as_result);
+    error_code failure;
+    std::size_t count = 0;
+    if (tls) {
+        const read_result input = co_await read_secured(space);
+        failure = input.failure;
+        count = input.count;
+    } else {
+        std::tie(failure, count) =
+            co_await socket.async_read_some(asio::buffer(space.data(), space.size()), as_result);
+    }
     if (!failure) {
         in.commit(count);
         received = true;
@@ -89,6 +97,10 @@ bool upstream::impl::response_waits() {
     return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+gather::outcome upstream::impl::send_now(gather& pieces, error_code& failure) {
+    return pieces.send(socket, tls.get(), failure);
+}
+
 task<error_code> upstream::impl::drain(gather& rest) {
     error_code failure;
     for (;;) {
@@ -96,7 +108,7 @@ task<error_code> upstream::impl::drain(gather& rest) {
         if (stopped) {
             co_return stopped;
         }
-        switch (rest.send(socket, failure)) {
+        switch (send_now(rest, failure)) {
             case gather::outcome::done:
                 co_return error_code();
             case gather::outcome::failed:
@@ -149,7 +161,7 @@ task<result<void>> upstream::send(const request_out& request) {
     error_code failure;
     if (self.closed_here) {
         failure = asio::error::operation_aborted;
-    } else if (pieces.send(self.socket, failure) == gather::outcome::would_block) {
+    } else if (self.send_now(pieces, failure) == gather::outcome::would_block) {
         failure = co_await self.drain(pieces);
     }
     // A peer that refuses early (413) may answer and close before it has taken everything.

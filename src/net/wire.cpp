@@ -1,7 +1,12 @@
 #include "net/wire.hpp"
 
+#include <algorithm>
+#include <boost/asio/error.hpp>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
+
+#include "net/tls_session.hpp"
 
 namespace sluice::net {
 
@@ -38,6 +43,48 @@ std::string_view date_field() {
         formatted = now;
     }
     return {text.data(), size};
+}
+
+read_result receive(tcp_socket& socket, std::span<char> room) {
+    for (;;) {
+        const ssize_t count =
+            ::recv(socket.native_handle(), room.data(), room.size(), MSG_DONTWAIT);
+        if (count > 0) {
+            return {.what = got::bytes, .count = static_cast<std::size_t>(count)};
+        }
+        if (count == 0) {
+            return {.what = got::end};
+        }
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            return {.what = got::nothing};
+        }
+        if (errno != EINTR) {
+            return {
+                .what = got::failed, .failure = error_code(errno, boost::system::system_category())
+            };
+        }
+    }
+}
+
+gather::outcome gather::send(tcp_socket& socket, tls_session* tls, error_code& failure) {
+    return tls == nullptr ? send(socket, failure) : tls->send(*this, failure);
+}
+
+std::string_view gather::front(std::span<char> staging) const {
+    const auto view = [](const iovec& part) {
+        return std::string_view(static_cast<const char*>(part.iov_base), part.iov_len);
+    };
+    const std::string_view first = view(x_parts[x_first]);
+    if (x_first + 1 == x_count || first.size() >= staging.size()) {
+        return first.substr(0, staging.size());
+    }
+    std::size_t size = 0;
+    for (std::size_t i = x_first; i < x_count && size < staging.size(); ++i) {
+        const std::string_view piece = view(x_parts[i]).substr(0, staging.size() - size);
+        std::memcpy(staging.data() + size, piece.data(), piece.size());
+        size += piece.size();
+    }
+    return {staging.data(), size};
 }
 
 gather::outcome gather::send(tcp_socket& socket, error_code& failure) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,18 @@ void append_number(std::string& out, Integer value, int base = 10) {
 /// "Date: …\r\n" for now; formatted once a second and thread.
 std::string_view date_field();
 
+/// What a read that does not wait brought.
+enum class got : unsigned char { bytes, nothing, end, failed };
+struct read_result {
+    got what = got::nothing;
+    std::size_t count = 0;
+    error_code failure = {};
+    bool wants_write = false;  ///< Nothing: until the socket can be written.
+};
+read_result receive(tcp_socket& socket, std::span<char> room);
+
+class tls_session;
+
 /// Up to four pieces that leave in one system call. The pieces belong to the caller.
 class gather {
 public:
@@ -44,10 +57,15 @@ public:
     enum class outcome : unsigned char { done, would_block, failed };
     /// Writes what the socket takes now. Never raises SIGPIPE.
     outcome send(tcp_socket& socket, error_code& failure);
+    /// The same, through `tls` unless it is null.
+    outcome send(tcp_socket& socket, tls_session* tls, error_code& failure);
 
-private:
+    /// What leaves next, one piece, or several small ones together in `staging`. Only while not
+    /// done().
+    std::string_view front(std::span<char> staging) const;
     void consume(std::size_t sent);
 
+private:
     std::array<iovec, 4> x_parts;
     std::size_t x_first = 0;
     std::size_t x_count = 0;

@@ -18,6 +18,8 @@ TEST(parse_endpoint, reads_the_usual_forms) {
         {"127.0.0.1:65535", "127.0.0.1", "65535"},
         {"http://[::1]:9000", "::1", "9000"},
         {"[::1]", "::1", "80"},
+        {"https://h", "h", "443"},
+        {"HTTPS://[::1]:9000/v1?server_name=engine%2Eexample", "::1", "9000"},
     };
     for (const auto& one : cases) {
         const auto got = parse_endpoint(one.url);
@@ -42,7 +44,10 @@ TEST(parse_endpoint, refuses_what_it_cannot_reach) {
           "[::1",
           "[h]:1",
           "[::1]x",
-          "https://h:1",
+          "https://",
+          "https://h:1?what=1",
+          "https://h:1?ca=",
+          "https://h:1?cert=only.pem",
           "ftp://h",
           "u@h:1",
           "a b:1",
@@ -51,6 +56,24 @@ TEST(parse_endpoint, refuses_what_it_cannot_reach) {
         ASSERT_FALSE(got) << url;
         EXPECT_EQ(got.error().code, errc::invalid_argument) << url;
     }
+}
+
+TEST(parse_endpoint, knows_how_a_connection_is_secured) {
+    EXPECT_EQ(parse_endpoint("http://h:1")->tls, nullptr);
+    const auto plain = parse_endpoint("https://h:1");
+    ASSERT_TRUE(plain);
+    EXPECT_EQ(plain->server_name, "h");
+    EXPECT_EQ(plain->scheme(), "https");
+    EXPECT_EQ(parse_endpoint("https://h:1/v1"), plain) << "connections are pooled together";
+    const auto named = parse_endpoint("https://127.0.0.1:1?server_name=engine%2Eexample");
+    ASSERT_TRUE(named);
+    EXPECT_EQ(named->server_name, "engine.example");
+    const auto missing = parse_endpoint("https://h:1?ca=/no/such/file.pem");
+    ASSERT_FALSE(missing);
+    EXPECT_NE(
+        missing.error().message.find("/no/such/file.pem cannot be read: No such file"),
+        std::string::npos
+    ) << missing.error().message;
 }
 
 }  // namespace
