@@ -48,9 +48,6 @@ void check_pool(
                            worker.probe == config::probe_kind::fixed;
         const std::string place = fmt::format("{}.workers[{}]", path, index++);
         available.need(known, place + ".probe", name_of(worker.probe), "auto, vllm and static are");
-        available.need(
-            !worker.url.starts_with("https://"), place + ".url", "TLS to workers", "http:// is"
-        );
     }
     available.need(
         pool.queue.order != config::queue_order::deadline,
@@ -92,12 +89,6 @@ void check_pool(
 
 void check_availability(const config::gateway_config& config, config_report& report) {
     availability available(report);
-    available.need(
-        !config.tls.cert && !config.tls.key && !config.tls.client_ca,
-        "tls",
-        "TLS on the data port",
-        "plain HTTP is"
-    );
     const config::coordination_options& coordination = config.coordination;
     available.backend("coordination.backend", coordination.backend);
     available.backend("coordination.admission", coordination.admission.value_or("embedded"));

@@ -35,6 +35,8 @@ public:
         }
         if (x_config.tls.cert.has_value() != x_config.tls.key.has_value()) {
             x_report.add("tls", "expected cert and key together");
+        } else if (x_config.tls.client_ca && !x_config.tls.cert) {
+            x_report.add("tls.client_ca", "expected cert and key beside it");
         }
         check_keys();
         check_status_map();

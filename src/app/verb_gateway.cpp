@@ -62,7 +62,7 @@ int run(const gateway_flags& flags) {
         pool.executor_of(0),
         {[&] { service.drain([&pool] { pool.stop(); }); }, [&] { service.hurry(); }}
     );
-    const reload_signal reload(pool.executor_of(0), [&service] { service.read_keys_again(); });
+    const reload_signal reload(pool.executor_of(0), [&service] { service.read_secrets_again(); });
     pool.run();
     return exit_ok;
 }

@@ -1,7 +1,5 @@
 #include "gateway/door.hpp"
 
-#include <chrono>
-
 #include "gateway/reply.hpp"
 
 namespace sluice::gateway {
@@ -27,17 +25,14 @@ void door_watch::turned_away(entry how, const net::exchange& whom) {
     if (!x_log->wants(obs::level::warn)) {
         return;
     }
-    const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(since).count();
-    std::int64_t next = x_next_line.load(std::memory_order_relaxed);
-    if (now < next || !x_next_line.compare_exchange_strong(next, now + 1)) {
-        x_left_out.fetch_add(1, std::memory_order_relaxed);
+    const auto left_out = x_lines.next();
+    if (!left_out) {
         return;
     }
     x_log->write(obs::log_line(obs::level::warn, "unauthorized")
                      .text("cause", how == entry::missing ? "missing" : "wrong")
                      .text("peer", whom.peer_address())
-                     .number("left_out", static_cast<std::int64_t>(x_left_out.exchange(0))));
+                     .number("left_out", *left_out));
 }
 
 entrance ask_at_door(hall& in, const net::exchange& with, const route& where) {

@@ -5,13 +5,12 @@
 #pragma once
 
 #include <array>
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "gateway/auth.hpp"
 #include "gateway/hall.hpp"
+#include "gateway/line_limit.hpp"
 #include "gateway/routes.hpp"
 #include "net/server.hpp"
 #include "obs/log.hpp"
@@ -31,8 +30,7 @@ private:
     std::shared_ptr<obs::logger> x_log;
     obs::counter& x_missing;
     obs::counter& x_wrong;
-    std::atomic<std::int64_t> x_next_line{0};  // seconds of the steady clock
-    std::atomic<std::uint64_t> x_left_out{0};
+    line_limit x_lines;
 };
 
 /// Looks at the key of a request. Health needs none, every other page and call does.

@@ -331,6 +331,7 @@ net::task<bool> model_call::attempt(
     clock.stop();
     if (last) {
         x_lease.finish(core::release_outcome::failed);
+        x_record.error = one.trouble();
         co_await refuse(
             {.why = openai::reason::worker_failed,
              .message = fmt::format(

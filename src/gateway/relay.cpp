@@ -283,6 +283,9 @@ relay_step relay::broken_or_aborted() {
 net::task<void> relay::end(relay_step step) {
     request_record& record = x_order.record;
     record.outcome = step.why;
+    if (step.why == openai::reason::worker_failed) {
+        record.error = x_trouble;
+    }
     record.answer = x_answer.facts();
     x_order.clock.stop();
     if (!x_up.complete()) {

@@ -95,6 +95,9 @@ void conclude(const request_record& record, hall& in) {
     line.number("events", static_cast<std::int64_t>(record.answer.events));
     line.text("usage", output.source).flag("stream", record.stream);
     line.number("attempts", record.attempts);
+    if (!record.error.empty()) {
+        line.text("error", record.error);
+    }
     in.log->write(line);
 }
 

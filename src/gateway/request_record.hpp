@@ -30,6 +30,7 @@ struct request_record {
     bool lowered = false;  ///< The class is lower than what was asked for.
     std::string worker;
     std::uint32_t attempts = 0;
+    std::string error;  ///< What the worker did wrong; of a request that failed by it.
     bool stream = false;
     tokens prompt_estimate;
     openai::answer_facts answer;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "gateway/certificates.hpp"
 #include "gateway/hall.hpp"
 #include "gateway/pipeline.hpp"
 #include "gateway/worker_setup.hpp"
@@ -85,6 +86,7 @@ struct service::impl : std::enable_shared_from_this<impl> {
     wiring parts;
     config::gateway_config config;
     std::shared_ptr<hall> inside;
+    std::shared_ptr<certificates> known_certificates;
     std::unique_ptr<net::server> server;
     side_port admin;
     session_id session{};
@@ -101,6 +103,7 @@ struct service::impl : std::enable_shared_from_this<impl> {
     std::chrono::steady_clock::time_point grace_end;
 
     result<void> open_pool(pool& one, pool_setup setup, std::int64_t now);
+    result<void> open_certificates(const std::vector<pool_setup>& setups);
     result<void> open_ports();
     void say_listening(std::size_t workers);
     void drain_on_strand();
@@ -157,8 +160,30 @@ result<void> service::impl::open_pool(pool& one, pool_setup setup, std::int64_t 
     return {};
 }
 
+result<void> service::impl::open_certificates(const std::vector<pool_setup>& setups) {
+    std::vector<net::tls_client_files> of_workers;
+    for (const pool_setup& pool : setups) {
+        for (const watched_worker& one : pool.workers) {
+            if (one.address.tls) {
+                of_workers.push_back(one.address.tls->files());
+            }
+        }
+    }
+    auto opened =
+        certificates::open(config.tls, of_workers, io.executor_of(0), inside->metrics, parts.log);
+    if (!opened) {
+        return std::unexpected(std::move(opened.error()));
+    }
+    known_certificates = *std::move(opened);
+    return {};
+}
+
 result<void> service::impl::open_ports() {
     net::server_options options = server_options_of(config);
+    options.tls = known_certificates->of_port();
+    options.on_handshake_failure = [to = known_certificates](
+                                       std::string_view peer, std::string_view why
+                                   ) { to->handshake_failed(peer, why); };
     options.on_exception = [log = parts.log](std::string_view what) {
         log->write(obs::log_line(obs::level::error, "a request handler threw").text("what", what));
     };
@@ -271,6 +296,7 @@ service::~service() {
     impl& self = *x_impl;
     self.admin = {};
     self.server.reset();
+    self.known_certificates.reset();
     self.timer.reset();
     if (!self.inside) {
         return;
@@ -292,6 +318,9 @@ result<void> service::start() {
         return std::unexpected(std::move(setups.error()));
     }
     self.inside = std::make_shared<hall>(self.config, self.io, self.parts.log, *std::move(known));
+    if (auto opened = self.open_certificates(*setups); !opened) {
+        return opened;
+    }
     std::size_t workers = 0;
     for (std::size_t i = 0; i < setups->size(); ++i) {
         workers += (*setups)[i].workers.size();
@@ -337,8 +366,9 @@ bool service::draining() const {
     return x_impl->inside && x_impl->inside->draining.load(std::memory_order_relaxed);
 }
 
-void service::read_keys_again() {
+void service::read_secrets_again() {
     impl& self = *x_impl;
+    self.known_certificates->read_again();
     auto read = read_secrets(self.config, self.parts.read_secret);
     if (!read) {
         self.parts.log->write(

@@ -82,9 +82,10 @@ public:
     void hurry();
     bool draining() const;
 
-    /// Thread-safe, after start(). Reads the keys of clients and workers again; requests that are
-    /// already in go on. What cannot be read is logged, and the old keys stay.
-    void read_keys_again();
+    /// Thread-safe, after start(). Reads the keys of clients and workers and all certificates
+    /// again; requests that are already in go on. What cannot be read is logged, and the old ones
+    /// stay.
+    void read_secrets_again();
 
     /// The same view that the admin port has.
     coord::live_view view();

@@ -100,7 +100,8 @@ watched_worker make_worker(
     const std::optional<std::int64_t> said = facts != nullptr ? facts->slots : std::nullopt;
     const std::int64_t slots = from.slots ? *from.slots : said.value_or(guessed_slots(kv));
     made.info.id = made.address.to_string();
-    made.info.address = "http://" + made.info.id;
+    // With https, the files and the name that the address asks for are part of reaching it.
+    made.info.address = made.address.tls ? from.url : "http://" + made.info.id;
     made.info.epoch = epoch;
     made.info.slots = static_cast<std::uint32_t>(std::clamp<std::int64_t>(slots, 1, 1'000'000));
     made.info.kv_capacity = kv ? bytes(kv->count()) * made.per_token.count() : bytes::max();

@@ -77,7 +77,9 @@ class Gateway:
     def wait_ready(self, within=20.0):
         def ready():
             workers = self.api("workers")
-            return (fetch(self.address, "/readyz").status == 200
+            # With TLS the data port needs a client that trusts it.
+            port = self.admin if "tls" in self.config else self.address
+            return (fetch(port, "/readyz").status == 200
                     and len(workers) == sum(len(p["workers"]) for p in self.config["pools"])
                     and all(w["state"] == "ready" for w in workers))
         wait_until(ready, within, "the gateway's readiness")

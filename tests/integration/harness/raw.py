@@ -66,9 +66,11 @@ def as_body(body):
 class Client:
     """One connection. Reading members raise `TimeoutError` when nothing comes within `timeout`."""
 
-    def __init__(self, address, timeout=15.0):
+    def __init__(self, address, timeout=15.0, tls=None, server_name="localhost"):
         self.socket = socket.create_connection(split_address(address), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=server_name)
         self.buffer = b""
         self.response = None
         self._framing = None

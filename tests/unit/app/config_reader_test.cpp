@@ -200,8 +200,6 @@ TEST(config_reader, relations_between_fields) {
 
 TEST(config_reader, what_is_known_and_not_available_is_refused_and_never_ignored) {
     const std::vector<std::string> all{
-        "tls: {cert: c, key: k}",
-        "tls: {client_ca: c}",
         "coordination: {backend: 'redis://h:1'}",
         "coordination: {admission: 'zookeeper://h:1'}",
         "coordination: {registry: 'etcd://h:1'}",
@@ -214,7 +212,6 @@ TEST(config_reader, what_is_known_and_not_available_is_refused_and_never_ignored
         "pools: [{name: p, kv: {layout: window_capped}}]",
         "pools: [{name: p, kv: {dtype: fp8_ds_mla}}]",
         "pools: [{name: p, workers: [{url: 'http://h:1', probe: sglang}]}]",
-        "pools: [{name: p, workers: [{url: 'https://h:1'}]}]",
         "pools: [{name: p, queue: {order: deadline}}]",
         "pools: [{name: p, slo: {ttft: 2s}}]",
         "pools: [{name: p, slo: {tpot: 50ms}}]",
