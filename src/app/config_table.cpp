@@ -35,7 +35,7 @@ void describe(config::limit_options& limits, section_visitor& visitor) {
     );
     visitor.field(
         {.key = "queued_body_bytes",
-         .doc = "Sum of the bodies of all requests that wait, over all pools.",
+         .doc = "Sum of the bodies of all requests that have no answer yet, over all pools.",
          .min = kib},
         bind(limits.queued_body_bytes)
     );
@@ -45,6 +45,30 @@ void describe(config::limit_options& limits, section_visitor& visitor) {
          .min = 1,
          .max = 1'000'000},
         bind(limits.connections)
+    );
+    visitor.field(
+        {.key = "header_timeout",
+         .doc = "Longest time of a request head, or of a TLS handshake.",
+         .min = second / 10},
+        bind(limits.header_timeout)
+    );
+    visitor.field(
+        {.key = "body_timeout",
+         .doc = "Longest silence within a body; after it, 8 KiB a second are the least.",
+         .min = second / 10},
+        bind(limits.body_timeout)
+    );
+    visitor.field(
+        {.key = "write_timeout",
+         .doc = "A client that takes nothing of its answer for so long is cut off.",
+         .min = second / 10},
+        bind(limits.write_timeout)
+    );
+    visitor.field(
+        {.key = "keep_alive_timeout",
+         .doc = "Longest silence between two requests of a connection.",
+         .min = second / 10},
+        bind(limits.keep_alive_timeout)
     );
 }
 

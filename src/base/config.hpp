@@ -42,8 +42,12 @@ struct tls_options {
 struct limit_options {
     bytes header_bytes = kibibytes(64);
     bytes body_bytes = mebibytes(32);
-    bytes queued_body_bytes = mebibytes(512);  ///< Sum of the bodies of all requests that wait.
+    bytes queued_body_bytes = mebibytes(512);  ///< Sum of the bodies of requests without an answer.
     std::int64_t connections = 20'000;
+    duration header_timeout = std::chrono::seconds(30);  ///< From the first byte of a head.
+    duration body_timeout = std::chrono::seconds(60);    ///< Without a byte of a body.
+    duration write_timeout = std::chrono::seconds(60);   ///< A client that takes nothing.
+    duration keep_alive_timeout = std::chrono::seconds(75);
 };
 
 /// An API key: exactly one of sha256, key_env, key_file is given.

@@ -135,6 +135,10 @@ void admission_hub::close() {
     x_impl->timer.reset();
 }
 
+std::size_t admission_hub::waiting() const {
+    return x_impl->waiting.load(std::memory_order_relaxed);
+}
+
 void admission_hub::look(std::size_t waiting_at_most, snapshot_reader done) {
     boost::asio::post(
         x_impl->pool.executor_of(0),
@@ -150,6 +154,7 @@ void admission_hub::on_outcomes(std::span<const coord::outcome> batch) {
     for (const coord::outcome& one : batch) {
         x_impl->take(one);
     }
+    x_impl->count_waiting();
     if (x_impl->late.empty() || x_impl->inside_call || std::exchange(x_impl->late_posted, true)) {
         return;
     }

@@ -103,6 +103,8 @@ public:
     void drain();
     /// From the owner, after the io_pool has stopped: nothing reaches the port any more.
     void close();
+    /// Thread-safe. How many of this gateway's requests waited when it was last looked at: a hint.
+    std::size_t waiting() const;
     /// Thread-safe. Calls `done` on the strand.
     void look(std::size_t waiting_at_most, snapshot_reader done);
 

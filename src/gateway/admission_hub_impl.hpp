@@ -72,6 +72,9 @@ struct admission_hub::impl {
     std::unique_ptr<net::mailbox<hub_operation>> inbox;
     std::vector<std::unique_ptr<net::mailbox<hub_delivery>>> outboxes;
 
+    /// Tickets that wait, as the strand last saw it.
+    std::atomic<std::size_t> waiting{0};
+
     // On the strand:
     boost::unordered_flat_map<std::uint64_t, std::shared_ptr<hub_ticket>> open;
     std::size_t running = 0;
@@ -94,6 +97,7 @@ struct admission_hub::impl {
     void release_run(std::span<hub_operation> run);
     void requeue_run(std::span<hub_operation> run);
     void flush_late();
+    void count_waiting() { waiting.store(open.size() - running, std::memory_order_relaxed); }
     void take(const coord::outcome& one);
     void take_grant(hub_ticket& ticket, const coord::outcome& one);
     void end(std::uint64_t number);

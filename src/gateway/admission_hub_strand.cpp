@@ -41,6 +41,7 @@ void admission_hub::impl::apply_on_strand(std::span<hub_operation> batch) {
         batch = batch.subspan(apply_run(batch));
     }
     flush_late();
+    count_waiting();
 }
 
 /// Applies the operations of one kind at the front in one call; how many there were.

@@ -82,8 +82,8 @@ public:
     std::vector<openai::model_entry> model_entries;
 
     std::atomic<bool> draining{false};
-    std::atomic<std::int64_t> queued_bytes{0};  ///< Bodies of requests that wait.
-    std::atomic<std::int64_t> running{0};       ///< Requests that are being served.
+    std::atomic<std::int64_t> body_bytes{0};  ///< Bodies of requests without an answer.
+    std::atomic<std::int64_t> running{0};     ///< Requests that are being served.
 
     thread_state& thread(std::size_t index) { return *x_threads[index]; }
     int status_of(openai::reason why) const { return x_status[static_cast<std::size_t>(why)]; }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "gateway/body_share.hpp"
 #include "gateway/door.hpp"
 #include "gateway/forward_fields.hpp"
 #include "gateway/pages.hpp"
@@ -59,18 +62,24 @@ finding refused(failure what) {
 class model_call {
 public:
     model_call(hall& in, net::exchange& with, openai::endpoint_kind endpoint, const entrance& by)
-        : x_in(in), x_with(with), x_endpoint(endpoint), x_by(by) {}
+        : x_in(in),
+          x_with(with),
+          x_endpoint(endpoint),
+          x_by(by),
+          x_share(in.body_bytes, in.config.limits.queued_body_bytes) {}
 
     net::task<void> run();
 
 private:
     finding look_at_head();
+    finding ask_for_body() const;
     finding take_body(const result<std::string_view>& body);
     finding find_pool();
     net::task<finding> admit();
     finding take_answer(admission_hub::answer answer);
     finding client_left();
     void watch_slowness();
+    void let_body_go();
     net::task<void> forward();
     net::task<bool> attempt(const net::request_out& request, request_clock& clock, bool last);
     coord::submission ticket() const;
@@ -83,7 +92,9 @@ private:
     openai::endpoint_kind x_endpoint;
     entrance x_by;  // of use until the first wait
     request_record x_record;
+    body_share x_share;
     std::string_view x_body;
+    std::string x_rewritten;  // the body with another model's name
     openai::request_facts x_facts;
     request_labels x_labels;
     const model_target* x_target = nullptr;
@@ -96,8 +107,11 @@ net::task<void> model_call::run() {
     const counted<std::int64_t> here(x_in.running, 1);
     x_record.id = request_id_for(x_in, x_with);
     finding now = look_at_head();
+    if (now.go_on && x_with.request().expect_continue) {
+        now = ask_for_body();
+    }
     if (now.go_on) {
-        now = take_body(co_await x_with.read_body(x_in.config.limits.body_bytes));
+        now = take_body(co_await x_with.read_body(x_in.config.limits.body_bytes, &x_share));
     }
     if (now.go_on) {
         now = find_pool();
@@ -139,6 +153,21 @@ finding model_call::look_at_head() {
     return {};
 }
 
+/// A client that waits for 100 Continue need not send a body that has no place in any queue (B28).
+finding model_call::ask_for_body() const {
+    const bool full = std::ranges::all_of(x_in.pools, [](const auto& one) {
+        const auto most = static_cast<std::size_t>(one->options.queue.max_length);
+        return one->hub->waiting() >= most;
+    });
+    if (!full) {
+        return {};
+    }
+    return refused(
+        {.why = openai::reason::queue_full,
+         .message = "the queue of every pool is full; retry after the time in Retry-After"}
+    );
+}
+
 finding model_call::client_left() {
     x_record.outcome = openai::reason::client_gone;
     x_record.status = 499;
@@ -156,8 +185,22 @@ finding model_call::take_body(const result<std::string_view>& body) {
                  )}
             );
         }
+        if (body.error().code == errc::unavailable) {
+            return refused(
+                {.why = openai::reason::queue_full,
+                 .message = "the bodies of requests that wait fill limits.queued_body_bytes; retry "
+                            "after the time in Retry-After"}
+            );
+        }
         if (x_with.signal().aborted()) {
             return client_left();
+        }
+        if (body.error().code == errc::timed_out) {
+            return refused(
+                {.why = openai::reason::bad_request,
+                 .message = "the body did not arrive in time (limits.body_timeout); send it faster",
+                 .status = 408}
+            );
         }
         return refused({.why = openai::reason::bad_request, .message = body.error().message});
     }
@@ -227,15 +270,6 @@ coord::submission model_call::ticket() const {
 
 /// Waits for the permit.
 net::task<finding> model_call::admit() {
-    const auto size = static_cast<std::int64_t>(x_body.size());
-    const counted<std::int64_t> waiting(x_in.queued_bytes, size);
-    const std::int64_t most = x_in.config.limits.queued_body_bytes.count();
-    if (x_in.queued_bytes.load(std::memory_order_relaxed) > most) {
-        co_return refused(
-            {.why = openai::reason::queue_full,
-             .message = "the bodies of waiting requests fill limits.queued_body_bytes; retry later"}
-        );
-    }
     admission_hub& hub = *x_target->to->hub;
     co_return take_answer(co_await hub.acquire(ticket(), x_with.signal(), x_with.thread_index()));
 }
@@ -277,16 +311,22 @@ void model_call::watch_slowness() {
     x_slow->arm(*slow);
 }
 
+/// A stream may last for hours after its request was of use.
+void model_call::let_body_go() {
+    x_with.release_body();
+    x_rewritten = std::string();
+    x_share.give_back();
+}
+
 net::task<void> model_call::forward() {
-    std::string rewritten;
     net::request_out request;
     request.target = x_with.request().target;
     request.body = x_body;
     if (!x_target->alias_of.empty()) {
         openai::body_rewrite rewrite(x_body, x_facts);
         rewrite.set_model(x_target->alias_of);
-        rewritten = rewrite.joined();
-        request.body = rewritten;
+        x_rewritten = rewrite.joined();
+        request.body = x_rewritten;
     }
     const pool& in = *x_target->to;
     const auto& limits = in.options.timeouts;
@@ -324,7 +364,18 @@ net::task<bool> model_call::attempt(
     forward_fields(x_with.request(), x_record.id, permit, x_cost.predicted, key, *fields);
     net::request_out out = request;
     out.fields = fields->fields();
-    relay one({x_with, x_in, x_record, clock, x_lease, worker, out, fields, x_facts.sequences});
+    relay one(
+        {x_with,
+         x_in,
+         x_record,
+         clock,
+         x_lease,
+         worker,
+         out,
+         fields,
+         [this] { let_body_go(); },
+         x_facts.sequences}
+    );
     if (co_await one.run()) {
         co_return true;
     }

@@ -153,6 +153,7 @@ net::task<bool> relay::take_piece(std::string_view piece) {
         const bool sized = x_kind == body_kind::whole;
         x_order.client.begin(x_status, x_fields->fields(), sized ? x_length : std::nullopt);
         x_fields.reset();
+        x_order.body_done();
     }
     if (x_up.complete()) {
         // The end is known: these bytes go out together with it.

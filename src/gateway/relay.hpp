@@ -9,6 +9,7 @@
 //     slot that the worker has long freed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct relay_order {
     const net::request_out& request;
     /// Text of the request's fields; goes back as soon as the answer's head is there.
     field_list_pool::lease& request_fields;
+    /// Told when the request will not be sent again: its body may go.
+    std::function<void()> body_done;
     std::int64_t sequences = 1;
 };
 

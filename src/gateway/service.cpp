@@ -36,19 +36,30 @@ obs::log_options log_options_of(const config::log_options& from) {
     return to;
 }
 
+/// Of an answer that the server gives before a request has begun, or after its handler failed.
+openai::reason reason_of(int status) {
+    return status == 503   ? openai::reason::draining
+           : status == 500 ? openai::reason::upstream_error
+                           : openai::reason::bad_request;
+}
+
 net::server_options server_options_of(const config::gateway_config& from) {
     net::server_options to;
     to.listen = from.listen;
     to.header_bytes = from.limits.header_bytes;
     to.connections = static_cast<std::size_t>(from.limits.connections);
+    to.head_timeout = from.limits.header_timeout;
+    to.body_timeout = from.limits.body_timeout;
+    to.write_timeout = from.limits.write_timeout;
+    to.keep_alive_timeout = from.limits.keep_alive_timeout;
     to.on_half_close = from.client_half_close == config::half_close_policy::tolerate
                            ? net::half_close::tolerate
                            : net::half_close::abort;
     to.error_body = [](int status, std::string_view what) {
-        const auto why = status == 503   ? openai::reason::draining
-                         : status >= 500 ? openai::reason::upstream_error
-                                         : openai::reason::bad_request;
-        return openai::error_body(why, what, {}, {}, status);
+        return openai::error_body(reason_of(status), what, {}, {}, status);
+    };
+    to.error_field = [](int status) {
+        return net::header_field{"x-sluice-reason", openai::to_string(reason_of(status))};
     };
     return to;
 }

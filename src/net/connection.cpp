@@ -147,8 +147,7 @@ task<> connection::refuse(int status, std::string what) {
     x_close = true;
     x_linger = true;
     x_timed_out = false;
-    const header_field type{"content-type", error_type(options)};
-    co_await respond(status, {&type, 1}, error_text(options, status, what));
+    co_await respond(status, error_fields(options, status), error_text(options, status, what));
 }
 
 task<> connection::serve() {
@@ -189,9 +188,8 @@ task<> connection::answer_for_handler() {
     const int status = shutdown ? 503 : 500;
     const char* what =
         shutdown ? "the server is shutting down" : "the request could not be handled";
-    const header_field type{"content-type", error_type(options)};
     x_close = true;
-    co_await respond(status, {&type, 1}, error_text(options, status, what));
+    co_await respond(status, error_fields(options, status), error_text(options, status, what));
 }
 
 /// Makes room for the next request. False: the connection ends.

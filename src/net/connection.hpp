@@ -46,7 +46,7 @@ public:
     std::size_t thread_index() const override { return x_home->index(); }
     abort_signal& signal() override { return x_signal; }
     std::string peer_address() const override;
-    task<result<std::string_view>> read_body(bytes limit) override;
+    task<result<std::string_view>> read_body(bytes limit, body_room* room) override;
     task<bool> respond(int status, std::span<const header_field> fields, std::string_view body)
         override;
     void begin(
@@ -98,8 +98,9 @@ private:
     void retain_head();
     void append_to_body(std::string_view bytes);
     task<std::optional<error>> read_sized_body();
-    task<std::optional<error>> read_chunked_body(bytes limit);
+    task<std::optional<error>> read_chunked_body(bytes limit, body_room* room);
     task<std::optional<error>> body_progress();
+    duration body_patience() const;
     task<bool> send_continue();
 
     // writing (connection_write.cpp)
@@ -160,6 +161,7 @@ private:
     std::unique_ptr<char[]> x_body_memory;
     std::size_t x_body_capacity = 0;
     std::size_t x_body_size = 0;
+    std::chrono::steady_clock::time_point x_body_began;
     std::string_view x_body;
     bool x_body_done = true;
     bool x_body_started = false;

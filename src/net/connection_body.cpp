@@ -17,6 +17,18 @@ error too_large(bytes limit) {
     };
 }
 
+error no_room() {
+    return {errc::unavailable, "the bodies of other requests leave no memory for this one"};
+}
+
+error too_slow() {
+    return {errc::timed_out, "the request body did not arrive in time"};
+}
+
+bytes size_of(std::string_view text) {
+    return bytes(static_cast<std::int64_t>(text.size()));
+}
+
 }  // namespace
 
 /// After the head: takes a body that came with it where it lies.
@@ -47,11 +59,14 @@ bool connection::skip_body() {
     return x_body_done;
 }
 
-task<result<std::string_view>> connection::read_body(bytes limit) {
+task<result<std::string_view>> connection::read_body(bytes limit, body_room* room) {
     const std::uint64_t most = static_cast<std::uint64_t>(std::max<std::int64_t>(limit.count(), 0));
     if (x_body_done) {
         if (x_body.size() > most) {
             co_return std::unexpected(too_large(limit));
+        }
+        if (room != nullptr && !room->take(size_of(x_body))) {
+            co_return std::unexpected(no_room());
         }
         co_return x_body;
     }
@@ -61,15 +76,21 @@ task<result<std::string_view>> connection::read_body(bytes limit) {
     if (x_gone || x_body_started) {
         co_return fail(errc::connection_failed, "the client left before its request was complete");
     }
+    // All of an announced length at once: whom there is no room for need not send.
+    if (room != nullptr && x_head.content_length &&
+        !room->take(bytes(static_cast<std::int64_t>(*x_head.content_length)))) {
+        co_return std::unexpected(no_room());
+    }
     if (x_head.expect_continue && current().empty() && !co_await send_continue()) {
         co_return fail(errc::connection_failed, "the client left before it sent its body");
     }
     x_body_started = true;
+    x_body_began = std::chrono::steady_clock::now();
     std::optional<error> failed;
     if (x_head.content_length) {
         failed = co_await read_sized_body();
     } else {
-        failed = co_await read_chunked_body(limit);
+        failed = co_await read_chunked_body(limit, room);
     }
     if (failed) {
         co_return std::unexpected(std::move(*failed));
@@ -138,7 +159,7 @@ void connection::retain_head() {
     x_retained = std::exchange(current(), std::move(fresh));
 }
 
-task<std::optional<error>> connection::read_chunked_body(bytes limit) {
+task<std::optional<error>> connection::read_chunked_body(bytes limit, body_room* room) {
     const std::size_t most = static_cast<std::size_t>(limit.count());
     const std::size_t framing_limit =
         static_cast<std::size_t>(x_home->common().options.header_bytes.count());
@@ -154,6 +175,9 @@ task<std::optional<error>> connection::read_chunked_body(bytes limit) {
             }
             if (x_body_size + step.data.size() > most) {
                 co_return too_large(limit);
+            }
+            if (room != nullptr && !room->take(size_of(step.data))) {
+                co_return no_room();
             }
             if (step.step == parse_step::done && x_body_size == 0) {
                 // All of it at once stays where it is.
@@ -184,7 +208,11 @@ task<std::optional<error>> connection::read_chunked_body(bytes limit) {
 
 /// Waits for more of the body; an error when there will be none.
 task<std::optional<error>> connection::body_progress() {
-    arm(x_home->common().options.body_timeout);
+    const duration patience = body_patience();
+    if (patience <= duration::zero()) {
+        co_return too_slow();
+    }
+    arm(patience);
     {
         const abort_action wake(x_signal, [this] { x_input_event.set(); });
         co_await input_event();
@@ -196,12 +224,21 @@ task<std::optional<error>> connection::body_progress() {
     }
     if (x_timed_out) {
         x_timed_out = false;
-        co_return error{errc::timed_out, "the client stopped sending its request body"};
+        co_return too_slow();
     }
     if (x_signal.aborted()) {
         co_return error{errc::cancelled, "the request was given up while its body arrived"};
     }
     co_return std::nullopt;
+}
+
+/// Until the next byte, or until the client has become too slow on the whole.
+duration connection::body_patience() const {
+    const duration each = x_home->common().options.body_timeout;
+    const auto earned =
+        std::chrono::seconds(static_cast<std::int64_t>(x_body_size) / slowest_body.count());
+    const auto spent = std::chrono::steady_clock::now() - x_body_began;
+    return std::min(each, std::chrono::floor<duration>(each + earned - spent));
 }
 
 task<bool> connection::send_continue() {

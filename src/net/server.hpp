@@ -41,8 +41,9 @@ struct server_options {
     duration keep_alive_timeout = std::chrono::seconds(75);  ///< Idle between requests.
     duration write_timeout =
         std::chrono::seconds(60);  ///< A client that reads nothing for so long.
-    duration body_timeout =
-        std::chrono::seconds(60);  ///< No byte of an unfinished body for so long.
+    /// No byte of an unfinished body for so long, or less than `slowest_body` on the average
+    /// after so long.
+    duration body_timeout = std::chrono::seconds(60);
     half_close on_half_close = half_close::abort;
     std::shared_ptr<tls_server> tls;  ///< The port speaks TLS; null: plain HTTP.
     /// Told of a client whose TLS handshake failed, or took longer than `head_timeout`. Any thread.
@@ -51,8 +52,21 @@ struct server_options {
     /// handler that failed), of type `error_type`. None: the reason as plain text. Any thread.
     std::function<std::string(int status, std::string_view what)> error_body;
     std::string error_type = "application/json";
+    /// A further field of these answers, for instance a code. Views of text that lasts.
+    std::function<header_field(int status)> error_field;
     /// Told what a handler threw; for a log. Called on any thread.
     std::function<void(std::string_view what)> on_exception;
+};
+
+/// A client that sends its body more slowly, in bytes a second, is not waited for.
+inline constexpr bytes slowest_body{8 * 1024};
+
+/// A bound over many bodies: asked before one takes memory.
+class body_room {
+public:
+    virtual ~body_room() = default;
+    /// False: there is none for so much more.
+    virtual bool take(bytes more) = 0;
 };
 
 /// One request and its response. Used by its handler only, on the connection's strand.
@@ -71,9 +85,11 @@ public:
     virtual std::string peer_address() const = 0;
 
     /// The whole body (de-chunked), followed by at least 64 readable bytes (simdjson's padding).
-    /// Valid until the exchange ends. `limit_exceeded`: longer than `limit`, nothing more is read
-    /// and the connection will close after the response. Sends 100 Continue when it was expected.
-    virtual task<result<std::string_view>> read_body(bytes limit) = 0;
+    /// Valid until the exchange ends. Sends 100 Continue when it was expected.
+    /// `limit_exceeded`: longer than `limit`; `unavailable`: `room` has none for it; `timed_out`:
+    /// the client is too slow. Nothing more is read then, and the connection will close after the
+    /// response.
+    virtual task<result<std::string_view>> read_body(bytes limit, body_room* room = nullptr) = 0;
 
     /// The body is needed no longer: its memory goes back before the exchange ends.
     virtual void release_body() = 0;

@@ -60,8 +60,13 @@ std::string error_text(const server_options& options, int status, std::string_vi
     return options.error_body ? options.error_body(status, what) : std::string(what) + "\n";
 }
 
-std::string_view error_type(const server_options& options) {
-    return options.error_body ? std::string_view(options.error_type) : "text/plain";
+error_fields::error_fields(const server_options& options, int status) {
+    x_fields[0] = {
+        "content-type", options.error_body ? std::string_view(options.error_type) : "text/plain"
+    };
+    if (options.error_field) {
+        x_fields[x_count++] = options.error_field(status);
+    }
 }
 
 shard::shard(std::shared_ptr<server_shared> common, executor where, std::size_t index)
@@ -158,7 +163,10 @@ void shard::turn_away() {
         error_text(options, 503, "the limit of connections is reached; try again later");
     std::string text =
         "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n";
-    append_field(text, "content-type", error_type(options));
+    const error_fields fields(options, 503);
+    for (const header_field& one : std::span<const header_field>(fields)) {
+        append_field(text, one.name, one.value);
+    }
     append_field(text, "content-length", std::to_string(body.size()));
     text.append("\r\n").append(body);
     error_code ignored;

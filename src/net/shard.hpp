@@ -2,8 +2,10 @@
 // Everything except the counters of server_shared happens on the context's thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "net/server.hpp"
@@ -22,7 +24,18 @@ struct server_shared {
 
 /// The reason as the owner wants it, or as text.
 std::string error_text(const server_options& options, int status, std::string_view what);
-std::string_view error_type(const server_options& options);
+
+/// The fields of such an answer.
+class error_fields {
+public:
+    error_fields(const server_options& options, int status);
+    // NOLINTNEXTLINE(google-explicit-constructor): it is a list of fields
+    operator std::span<const header_field>() const { return {x_fields.data(), x_count}; }
+
+private:
+    std::array<header_field, 2> x_fields;
+    std::size_t x_count = 1;
+};
 
 class shard : public std::enable_shared_from_this<shard> {
 public:
